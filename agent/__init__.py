@@ -1,0 +1,1 @@
+"""The search loop: proposers, archive, memory and budgets."""

@@ -1,0 +1,1 @@
+"""Facts with sources: models, devices and systems."""

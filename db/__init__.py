@@ -1,0 +1,1 @@
+"""Tables and repositories of designs, runs and results."""

@@ -1,0 +1,1 @@
+"""The rewrites of a design, and the verifier that certifies them."""

@@ -1,0 +1,1 @@
+"""The language in which inference designs are written, checked, run and counted."""

@@ -1,0 +1,1 @@
+"""The service: API, coordinator, scheduler and dashboard."""
