@@ -1,0 +1,198 @@
+"""A design as the language holds it: four immutable parts and their statements.
+
+Nothing here is derived. Shapes, layouts, kernels and collectives are computed by `typing` and `lower`
+and never stored, so they cannot go stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from rooflang.size import Size, symbol
+
+Attribute: TypeAlias = "str | int | float | bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A use of a value: `x`, `x[ids]` (rows of x chosen by ids), `x over D` (the axis acted on)."""
+
+    name: str
+    index: str | None = None
+    over: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A parameter tensor. A derived weight is computed once, offline, by `derived` from others."""
+
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+    derived: Op | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A cache: dims are (B, rows, ...). A query at position p sees
+
+    append      rows r <= p
+    window n    rows p - n < r <= p
+    every n     rows with (r + 1)·n <= p + 1: one row per finished block of n tokens
+    """
+
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+    rows: str = "append"
+    span: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """`result: dtype = operator(operands, attributes -> dims)`.
+
+    `dims` is written for operators whose result is not implied (einsum, concat, slice, topk);
+    `dtype` is written where it differs from the operator's default.
+    """
+
+    result: str
+    operator: str
+    operands: tuple[Operand, ...]
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+    dims: tuple[str, ...] | None = None
+    dtype: str | None = None
+
+    def attribute(self, name: str, default: Attribute | None = None) -> Attribute | None:
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named part of a layer; placement and pools are given per section."""
+
+    name: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`count` layers of the same text with their own weights and states.
+
+    A name that is defined before the repeat and assigned inside it is carried from layer to layer.
+    `draft` layers run once per drafted token with one query token each.
+    """
+
+    name: str
+    count: int
+    body: tuple[Statement, ...]
+    draft: bool = False
+
+
+Statement: TypeAlias = "Weight | State | Input | Op | Section | Repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is computed. `dims` maps each dimension name to its size over B, Q, S."""
+
+    dims: tuple[tuple[str, Size], ...]
+    body: tuple[Statement, ...]
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> Mapping[str, Size]:
+        """Sizes by name; `B` and `Q` are dimensions of every program."""
+        return {"B": symbol("B"), "Q": symbol("Q"), **dict(self.dims)}
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """`count` devices of one kind."""
+
+    name: str
+    device: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """The axes of a pool, outermost first: the last axis joins neighbouring ranks."""
+
+    pool: str
+    axes: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """`target: dim over axes`. The target is a section (its last name, or a dotted path) or a value."""
+
+    target: str
+    dim: str
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`homes` sends sections to pools (the first pool is the default); `pipeline` names the axis
+    over which layers are split into stages."""
+
+    meshes: tuple[Mesh, ...] = ()
+    shards: tuple[Shard, ...] = ()
+    homes: tuple[tuple[str, str], ...] = ()
+    pipeline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Operators of a section that run as one kernel: what they pass to each other stays on chip."""
+
+    target: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`overlap` names the engines that may run at the same time: `links` lets the transfers of one
+    micro-batch run under the arithmetic of another; `streams` lists sections that run beside the
+    transfers of the same micro-batch."""
+
+    microbatches: int = 1
+    fusions: tuple[Fusion, ...] = ()
+    overlap_links: bool = False
+    streams: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Program, system, placement and schedule."""
+
+    name: str
+    program: Program
+    pools: tuple[Pool, ...] = ()
+    placement: Placement = field(default_factory=Placement)
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def with_(self, **parts: object) -> Design:
+        """A copy with some parts replaced."""
+        return replace(self, **parts)  # type: ignore[arg-type]
+
+
+def walk(body: tuple[Statement, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Statement]]:
+    """Every statement with the names of the repeats and sections around it, in order."""
+    for statement in body:
+        yield path, statement
+        if isinstance(statement, Section | Repeat):
+            yield from walk(statement.body, (*path, statement.name))

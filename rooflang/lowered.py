@@ -1,0 +1,155 @@
+"""The lowered program: local operators on local shapes, every collective explicit.
+
+It is the one object that all readers share: `check` judges it, `run` executes it, `work` prices it.
+Sizes stay symbolic in B, Q, S and the mesh axes, so one lowered program stands for every size of its
+structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rooflang.design import Attribute, Design, Op
+from rooflang.layout import Layout
+from rooflang.size import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value on a pool: dims and format as in the program, `layout` along the mesh.
+
+    `name` is unique in its unit; `kind` is weight, state, input or value; `every` as in operators.Type.
+    States also carry their visibility (`rows`, `span`).
+    """
+
+    name: str
+    kind: str
+    dims: tuple[str, ...]
+    dtype: str
+    layout: Layout
+    pool: str
+    every: int = 1
+    rows: str = ""
+    span: int = 1
+    derived: Op | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A local operand; `index` are positions into one of its dims, `over` the axis acted on."""
+
+    tensor: Tensor
+    index: Tensor | None = None
+    over: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOp:
+    """One local operator or collective.
+
+    `sharding` lists, for each name of the iteration space that is cut in this operator, the axes that
+    cut it. Collectives have one operand; `axes` are those that they join, `move` says what they do:
+
+        all_reduce      partial -> replicated
+        reduce_scatter  partial -> split(dim)
+        all_gather      split(dim) -> replicated
+        all_to_all      split(dim) -> split(other)
+        keep            replicated -> partial(one): the axis's first rank keeps it (moves nothing)
+        cut             replicated -> split(dim): each rank keeps its part (moves nothing)
+        dispatch        split(B) -> partial(any): rows go to the ranks that were chosen for them
+        combine         partial(sum, routed) -> split(B): the way back
+        gather_top      split(over): every rank gets the k best candidates of all
+        send            from one pool to another
+    """
+
+    operator: str
+    result: Tensor
+    operands: tuple[Use, ...]
+    attributes: tuple[tuple[str, Attribute], ...] = ()
+    sharding: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    axes: tuple[str, ...] = ()
+    section: str = ""
+    kernel: str = ""
+
+    @property
+    def is_collective(self) -> bool:
+        return self.operator in MOVES
+
+    def attribute(self, name: str, default: Attribute | None = None) -> Attribute | None:
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return default
+
+
+MOVES = frozenset(
+    ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "keep", "cut", "dispatch", "combine",
+     "gather_top", "send")
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Which names a choice binds: `ids` picks positions of `target` (an expert or row name)."""
+
+    tag: str
+    target: str
+    picks: tuple[str, ...]
+    axes: tuple[str, ...]
+    of_state: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A section (or a run of loose statements) lowered for its pool: the grain of verification.
+
+    `inputs` and `outputs` are the values that cross its boundary, by their name in the program.
+    """
+
+    path: str
+    pool: str
+    ops: tuple[LocalOp, ...]
+    inputs: tuple[tuple[str, Tensor], ...]
+    outputs: tuple[tuple[str, Tensor], ...]
+    weights: tuple[Tensor, ...]
+    states: tuple[Tensor, ...]
+    routings: tuple[Routing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """`count` equal layers, or the statements between repeats (count 1)."""
+
+    name: str
+    count: int
+    draft: bool
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The full size of `dim` must divide by the product of the axes (times `multiple`)."""
+
+    dim: str
+    axes: tuple[str, ...]
+    multiple: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A whole design, lowered. `meshes` gives each pool's axes, outermost first."""
+
+    design: Design
+    segments: tuple[Segment, ...]
+    meshes: tuple[tuple[str, tuple[str, ...]], ...]
+    conditions: tuple[Condition, ...]
+
+    @property
+    def sizes(self) -> Mapping[str, Size]:
+        return self.design.program.sizes
+
+    def units(self) -> Iterator[tuple[Segment, Unit]]:
+        for segment in self.segments:
+            for unit in segment.units:
+                yield segment, unit

@@ -1,0 +1,362 @@
+"""Symbolic sizes: exact expressions over named symbols, shared by every reader.
+
+A `Size` is an immutable, interned node (equal expressions are one object), so a whole program's
+sizes form one DAG that is evaluated once per node. Leaves are exact rationals and symbols; inner nodes
+are sums, products, floor and ceil division, min, max, and the routing functions of `ROUTING`.
+
+Symbols with a fixed meaning: `B` sequences in flight per replica, `Q` query tokens per sequence in a
+step, `S` cached tokens per sequence, `m` micro-batches, `d` drafted tokens, `domain` devices of a
+scale-up domain; every other symbol is the size of a mesh axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+Number: TypeAlias = int | Fraction
+SizeLike: TypeAlias = "Size | int | Fraction"
+
+_TABLE: dict[tuple[Any, ...], Size] = {}
+
+
+class Size:
+    """One interned node: `kind`, `arguments` (nodes) and, for leaves and calls, a `value`."""
+
+    __slots__ = ("arguments", "kind", "serial", "value")
+
+    kind: str
+    arguments: tuple[Size, ...]
+    value: Any
+    serial: int
+
+    def __new__(cls, kind: str, arguments: tuple[Size, ...] = (), value: Any = None) -> Size:
+        key = (kind, value, *(a.serial for a in arguments))
+        node = _TABLE.get(key)
+        if node is None:
+            node = object.__new__(cls)
+            node.kind, node.arguments, node.value = kind, arguments, value
+            node.serial = len(_TABLE)
+            _TABLE[key] = node
+        return node
+
+    # Interning makes identity equality; pickling goes through the constructor.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Size, (self.kind, self.arguments, self.value))
+
+    def __add__(self, other: SizeLike) -> Size:
+        return add(self, other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: SizeLike) -> Size:
+        return mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: SizeLike) -> Size:
+        return add(self, mul(other, -1))
+
+    def __rsub__(self, other: SizeLike) -> Size:
+        return add(other, mul(self, -1))
+
+    def __floordiv__(self, other: SizeLike) -> Size:
+        return floordiv(self, other)
+
+    def __repr__(self) -> str:
+        return f"Size({self})"
+
+    def __str__(self) -> str:
+        return _show(self)
+
+    @property
+    def constant(self) -> Number | None:
+        """The exact value if this is a constant, else None."""
+        if self.kind != "const":
+            return None
+        value: Fraction = self.value
+        return int(value) if value.denominator == 1 else value
+
+    def symbols(self) -> frozenset[str]:
+        """The names on which the value depends."""
+        found = _SYMBOLS.get(self)
+        if found is None:
+            if self.kind == "symbol":
+                found = frozenset((self.value,))
+            else:
+                found = frozenset().union(*(a.symbols() for a in self.arguments))
+            _SYMBOLS[self] = found
+        return found
+
+    def at(self, **values: Number) -> Number:
+        """The exact value for given symbols. Raises KeyError naming a missing symbol."""
+        return evaluate_exact(self, values)
+
+
+_SYMBOLS: dict[Size, frozenset[str]] = {}
+_TEXT: dict[Size, str] = {}
+
+
+def const(value: Number) -> Size:
+    """The leaf holding an exact rational."""
+    return Size("const", (), Fraction(value))
+
+
+def symbol(name: str) -> Size:
+    """The leaf named `name`."""
+    return Size("symbol", (), name)
+
+
+def as_size(value: SizeLike) -> Size:
+    return value if isinstance(value, Size) else const(value)
+
+
+ZERO: Final = const(0)
+ONE: Final = const(1)
+
+
+def add(*terms: SizeLike) -> Size:
+    """Sum, flattened, with equal terms gathered: 2·x + x is 3·x."""
+    total = Fraction(0)
+    gathered: dict[Size, Fraction] = {}
+    stack = [as_size(t) for t in reversed(terms)]
+    while stack:
+        node = stack.pop()
+        if node.kind == "const":
+            total += node.value
+        elif node.kind == "add":
+            stack.extend(reversed(node.arguments))
+        else:
+            factor, rest = _split(node)
+            gathered[rest] = gathered.get(rest, Fraction(0)) + factor
+    parts = [_scale(node, factor) for node, factor in gathered.items() if factor]
+    if total:
+        parts.append(const(total))
+    if not parts:
+        return ZERO
+    if len(parts) == 1:
+        return parts[0]
+    return Size("add", tuple(sorted(parts, key=_order)))
+
+
+def mul(*factors: SizeLike) -> Size:
+    """Product, flattened, with the constant factor gathered in front."""
+    scale = Fraction(1)
+    parts: list[Size] = []
+    stack = [as_size(f) for f in reversed(factors)]
+    while stack:
+        node = stack.pop()
+        if node.kind == "const":
+            scale *= node.value
+        elif node.kind == "mul":
+            stack.extend(reversed(node.arguments))
+        else:
+            parts.append(node)
+    if not scale or not parts:
+        return const(scale)
+    parts.sort(key=_order)
+    body = parts[0] if len(parts) == 1 else Size("mul", tuple(parts))
+    return _scale(body, scale)
+
+
+def _scale(node: Size, factor: Fraction) -> Size:
+    if factor == 1:
+        return node
+    arguments = node.arguments if node.kind == "mul" else (node,)
+    return Size("mul", (const(factor), *arguments))
+
+
+def _split(node: Size) -> tuple[Fraction, Size]:
+    if node.kind == "mul" and node.arguments[0].kind == "const":
+        rest = node.arguments[1:]
+        return node.arguments[0].value, rest[0] if len(rest) == 1 else Size("mul", rest)
+    return Fraction(1), node
+
+
+def _order(node: Size) -> int:
+    # Interning makes the serial a stable order within a process; text sorts again by spelling.
+    return node.serial
+
+
+def _division(kind: str, a: SizeLike, b: SizeLike) -> Size:
+    left, right = as_size(a), as_size(b)
+    if right is ONE:
+        return left
+    if left.kind == "const" and right.kind == "const":
+        quotient = left.value / right.value
+        return const(quotient.__floor__() if kind == "floordiv" else quotient.__ceil__())
+    return Size(kind, (left, right))
+
+
+def floordiv(a: SizeLike, b: SizeLike) -> Size:
+    return _division("floordiv", a, b)
+
+
+def ceildiv(a: SizeLike, b: SizeLike) -> Size:
+    """The share of the fullest of b ranks."""
+    return _division("ceildiv", a, b)
+
+
+def div(a: SizeLike, b: SizeLike) -> Size:
+    """Exact quotient (an average, not a count)."""
+    left, right = as_size(a), as_size(b)
+    if right.kind == "const":
+        return mul(left, 1 / right.value)
+    return Size("div", (left, right))
+
+
+def _extreme(kind: str, values: Iterable[SizeLike]) -> Size:
+    pick = min if kind == "min" else max
+    constants: list[Fraction] = []
+    parts: set[Size] = set()
+    for node in map(as_size, values):
+        if node.kind == "const":
+            constants.append(node.value)
+        elif node.kind == kind:
+            constants.extend(a.value for a in node.arguments if a.kind == "const")
+            parts.update(a for a in node.arguments if a.kind != "const")
+        else:
+            parts.add(node)
+    if constants:
+        parts.add(const(pick(constants)))
+    if len(parts) == 1:
+        return parts.pop()
+    return Size(kind, tuple(sorted(parts, key=_order)))
+
+
+def minimum(*values: SizeLike) -> Size:
+    return _extreme("min", values)
+
+
+def maximum(*values: SizeLike) -> Size:
+    return _extreme("max", values)
+
+
+# Functions of the routing distribution. They stay symbolic: the evaluator gives them the scenario's
+# expectation, the tally gives them what was counted, so that everything around them compares exactly.
+ROUTING: Final = frozenset({"distinct", "copies", "fullest", "rows"})
+
+
+def routing(function: str, *arguments: SizeLike, tag: str) -> Size:
+    """A routing statistic of the expert choice `tag`.
+
+    distinct(E, k, T)      expected distinct experts of the E on one rank hit by T tokens choosing k of all
+    copies(R, E, k, T)     expected rank copies received by one rank when T tokens are sent to R ranks
+    fullest(R, P)          expected token-expert pairs on the fullest of R ranks, of P in all
+    rows(n, k, Q)          expected distinct rows that Q queries read when each picks k of n
+    """
+    if function not in ROUTING:
+        raise ValueError(f"a routing function must be one of {sorted(ROUTING)}, but got {function!r}")
+    return Size("call", tuple(map(as_size, arguments)), (function, tag))
+
+
+def evaluate_exact(
+    node: Size,
+    values: Mapping[str, Number],
+    calls: Mapping[tuple[Any, ...], Number] | Callable[[str, str, tuple[Number, ...]], Number] | None = None,
+    memo: dict[Size, Number] | None = None,
+) -> Number:
+    """Exact value over int and Fraction. `calls` answers a routing function (name, tag, arguments)."""
+    memo = {} if memo is None else memo
+    found = memo.get(node)
+    if found is not None:
+        return found
+    kind = node.kind
+    result: Number
+    if kind == "const":
+        result = node.value
+    elif kind == "symbol":
+        result = values[node.value]
+    else:
+        args = [evaluate_exact(a, values, calls, memo) for a in node.arguments]
+        if kind == "add":
+            result = sum(args, Fraction(0))
+        elif kind == "mul":
+            result = Fraction(1)
+            for a in args:
+                result *= a
+        elif kind == "floordiv":
+            result = int(args[0] // args[1])
+        elif kind == "ceildiv":
+            result = -int(-args[0] // args[1])
+        elif kind == "div":
+            result = Fraction(args[0]) / args[1]
+        elif kind == "min":
+            result = min(args)
+        elif kind == "max":
+            result = max(args)
+        else:
+            if not callable(calls):
+                raise KeyError(f"routing function {node.value[0]} needs a scenario")
+            result = calls(node.value[0], node.value[1], tuple(args))
+    if isinstance(result, Fraction) and result.denominator == 1:
+        result = int(result)
+    memo[node] = result
+    return result
+
+
+def substitute(node: Size, values: Mapping[str, Size], memo: dict[Size, Size] | None = None) -> Size:
+    """The same expression with symbols replaced by expressions."""
+    memo = {} if memo is None else memo
+    found = memo.get(node)
+    if found is not None:
+        return found
+    if node.kind == "symbol":
+        result = values.get(node.value, node)
+    elif not node.arguments or node.symbols().isdisjoint(values):
+        result = node
+    else:
+        result = rebuild(node, [substitute(a, values, memo) for a in node.arguments])
+    memo[node] = result
+    return result
+
+
+def rebuild(node: Size, arguments: list[Size]) -> Size:
+    """The node's operation on other arguments, simplified again."""
+    match node.kind:
+        case "add":
+            return add(*arguments)
+        case "mul":
+            return mul(*arguments)
+        case "floordiv":
+            return floordiv(*arguments)
+        case "ceildiv":
+            return ceildiv(*arguments)
+        case "div":
+            return div(*arguments)
+        case "min":
+            return minimum(*arguments)
+        case "max":
+            return maximum(*arguments)
+        case _:
+            return Size(node.kind, tuple(arguments), node.value)
+
+
+def _show(node: Size) -> str:
+    text = _TEXT.get(node)
+    if text is not None:
+        return text
+    match node.kind:
+        case "const":
+            text = str(node.value)
+        case "symbol":
+            text = str(node.value)
+        case "add":
+            text = "(" + " + ".join(sorted(map(_show, node.arguments))) + ")"
+        case "mul":
+            text = "*".join(sorted(map(_show, node.arguments)))
+        case "floordiv":
+            text = f"floor({_show(node.arguments[0])}, {_show(node.arguments[1])})"
+        case "ceildiv":
+            text = f"ceil({_show(node.arguments[0])}, {_show(node.arguments[1])})"
+        case "div":
+            text = f"ratio({_show(node.arguments[0])}, {_show(node.arguments[1])})"
+        case "call":
+            text = f"{node.value[0]}<{node.value[1]}>({', '.join(map(_show, node.arguments))})"
+        case kind:
+            text = f"{kind}({', '.join(sorted(map(_show, node.arguments)))})"
+    _TEXT[node] = text
+    return text
+
+
