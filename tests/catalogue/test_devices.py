@@ -69,8 +69,8 @@ def test_golden_figures(name: str) -> None:
     ) == GOLDEN[name]  # fmt: skip
     assert (
         device.vector_flops_per_second, device.exp_per_second, device.onchip_bytes,
-        device.host_bytes_per_second, device.host_memory_bytes, device.in_network_reduction, device.price_dollars_per_hour,
-        device.owner_cost_dollars_per_hour,
+        device.host_bytes_per_second, device.host_memory_bytes, device.in_network_reduction,
+        device.price_dollars_per_hour, device.owner_cost_dollars_per_hour,
     ) == GOLDEN_MORE[name]  # fmt: skip
 
 
