@@ -28,7 +28,7 @@ lint: $(DEV_STAMP) ## check style, types and the direction of imports
 	$(BIN)/ruff check . || status=1; \
 	$(BIN)/ruff format --check . || status=1; \
 	$(BIN)/mypy || status=1; \
-	$(BIN)/lint-imports || status=1; \
+	$(BIN)/lint-imports --no-logo || status=1; \
 	exit $$status
 
 bench: $(DEV_STAMP) ## print timings
