@@ -1,0 +1,171 @@
+"""Parameters, cache bytes and FLOPs of a model, counted from its program alone.
+
+Nothing here knows of evaluators, devices or placement: each figure is a sum over statements, so it can be
+held against published totals. Draft layers (multi-token prediction) are counted apart.
+
+* A parameter is an element of a weight that is stored as a number: integer tables (`index<E>`, `int8`)
+  are constants. A derived weight adds none, for it is made of others.
+* A state is working storage, not KV cache, when nothing attends to it: no einsum reads it, only `pool`
+  or `scan`. Its size then does not grow with the context (compressor windows, recurrent states).
+* An expert weight is one that is read through a choice of experts: `w[chosen]` touches k of its E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rooflang.design import Design, Op, Program, Repeat, Section, State, Statement, Weight
+from rooflang.dtype import format_of, index_dim
+from rooflang.operators import Type
+from rooflang.typing import op_type, operand_type
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A statement in its surroundings: how many layers hold it, and the types and declarations it sees."""
+
+    statement: Statement
+    count: int
+    draft: bool
+    types: dict[str, Type]
+    declared: dict[str, Statement]
+
+
+def parameters(design: Design) -> int:
+    """All parameters, embedding and head included, draft layers not."""
+    return _sum_weights(design, draft=False)
+
+
+def mtp_parameters(design: Design) -> int:
+    """Parameters of the draft layers alone; what they share with the model is not counted again."""
+    return _sum_weights(design, draft=True)
+
+
+def active_parameters(design: Design) -> int:
+    """Parameters that one token touches: k of E experts, and all others but the input embedding."""
+    share = {id(w): part for w, part in _shares(design)}
+    total = Fraction(0)
+    for site in _sites(design.program):
+        if isinstance(site.statement, Weight) and not site.draft:
+            total += site.count * _elements(site.statement, design) * share.get(id(site.statement), Fraction(1))
+    return int(total)
+
+
+def kv_bytes_per_token(design: Design, context: int) -> float:
+    """Bytes of KV cache of one sequence of `context` tokens, divided by `context`; no fixed states."""
+    return float(sum((b for _, b, fixed in _states(design, context) if not fixed), Fraction(0)) / context)
+
+
+def state_bytes(design: Design) -> int:
+    """Bytes per sequence of states that only `pool` or `scan` read: compressor windows, recurrences."""
+    return int(sum((b for _, b, fixed in _states(design, 1) if fixed), Fraction(0)))
+
+
+def flops_per_token(design: Design, context: int) -> int:
+    """FLOPs of one decoded token that sees `context` tokens: 2 per multiply-add of every einsum that reads a
+    parameter or a cache. Products of two activations (stream mixing, the indexer's weighted sum) are left
+    out: below 1 % in the catalogued models."""
+    total = 0
+    for site in _sites(design.program):
+        op = site.statement
+        if isinstance(op, Op) and op.operator == "einsum" and not site.draft and _stored(op, site):
+            names: set[str] = set()
+            for operand in op.operands:
+                names.update(operand_type(operand, site.types, op.result).dims)
+            total += 2 * site.count * _volume(names - {"B", "Q"}, design, context)
+    return total
+
+
+def _stored(op: Op, site: _Site) -> bool:
+    """Whether the einsum reads a parameter or a cache (the tensor that makes it a matrix product)."""
+    found = (site.declared.get(o.name) for o in op.operands)
+    return any(isinstance(s, State) or (isinstance(s, Weight) and _is_parameter(s)) for s in found)
+
+
+def _sites(program: Program) -> Iterator[_Site]:
+    types: dict[str, Type] = {}
+    declared: dict[str, Statement] = {}
+    yield from _visit(program.body, 1, False, types, declared)
+
+
+def _visit(
+    body: tuple[Statement, ...], count: int, draft: bool, types: dict[str, Type], declared: dict[str, Statement]
+) -> Iterator[_Site]:
+    for statement in body:
+        if isinstance(statement, Section):
+            yield from _visit(statement.body, count, draft, types, declared)
+        elif isinstance(statement, Repeat):
+            inside = dict(types), dict(declared)
+            yield from _visit(statement.body, statement.count, statement.draft, *inside)
+        else:
+            yield _Site(statement, count, draft, types, declared)
+            if not isinstance(statement, Op):
+                types[statement.name] = Type(statement.dims, statement.dtype)
+                declared[statement.name] = statement
+            elif statement.operator != "append":
+                types[statement.result] = op_type(statement, types, statement.result)
+                declared.pop(statement.result, None)
+
+
+def _is_parameter(weight: Weight) -> bool:
+    integer = index_dim(weight.dtype) is not None or weight.dtype.startswith("int")
+    return not integer and weight.derived is None
+
+
+def _sum_weights(design: Design, draft: bool) -> int:
+    return sum(
+        site.count * _elements(site.statement, design)
+        for site in _sites(design.program)
+        if isinstance(site.statement, Weight) and site.draft == draft
+    )
+
+
+def _shares(design: Design) -> Iterator[tuple[Weight, Fraction]]:
+    """The part of an indexed weight that one token touches: its picks of the experts, no embedding row."""
+    for site in _sites(design.program):
+        op = site.statement
+        if not isinstance(op, Op):
+            continue
+        for operand in op.operands:
+            weight = site.declared.get(operand.name)
+            if operand.index is None or not isinstance(weight, Weight):
+                continue
+            if op.operator == "gather":
+                yield weight, Fraction(0)
+                continue
+            ids = site.types[operand.index]
+            picks = {d for d in ids.dims if d not in ("B", "Q")}
+            yield weight, Fraction(_volume(picks, design, 1), _volume({ids.points_into or ""}, design, 1))
+
+
+def _elements(weight: Weight, design: Design) -> int:
+    return _volume(set(weight.dims), design, 1) if _is_parameter(weight) else 0
+
+
+def _states(design: Design, context: int) -> Iterator[tuple[State, Fraction, bool]]:
+    """Each state of the model with its bytes per sequence, in all its layers, and whether it is fixed."""
+    attended: set[int] = set()
+    found: list[_Site] = []
+    for site in _sites(design.program):
+        if isinstance(site.statement, State) and not site.draft:
+            found.append(site)
+        elif isinstance(site.statement, Op) and site.statement.operator not in ("append", "pool", "scan"):
+            attended.update(id(site.declared[o.name]) for o in site.statement.operands if o.name in site.declared)
+    for site in found:
+        state = site.statement
+        if isinstance(state, State):
+            elements = _volume(set(state.dims) - {"B"}, design, context)
+            yield state, site.count * elements * format_of(state.dtype).bytes, id(state) not in attended
+
+
+def _volume(dims: set[str], design: Design, context: int) -> int:
+    """The product of sizes for one sequence and one query token at this context."""
+    volume = 1
+    for dim in dims:
+        size = design.program.sizes[dim].at(B=1, Q=1, S=context)
+        if size != int(size):
+            raise ValueError(f"{dim} must be a whole number at a context of {context}, but is {size}")
+        volume *= int(size)
+    return volume

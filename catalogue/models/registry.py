@@ -1,0 +1,41 @@
+"""Catalogued models by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from catalogue.errors import CatalogueError
+from catalogue.models import deepseek_v4
+from catalogue.models.caches import Kv
+from catalogue.models.facts import as_facts, full_name, model_names, read
+from rooflang.design import Design
+
+__all__ = ["load_model", "model_names"]
+
+# family: (record of its facts, builder)
+_FAMILIES: dict[str, tuple[type[Any], Callable[[str, Any, Kv], Design]]] = {
+    "deepseek_v4": (deepseek_v4.DeepSeekV4, deepseek_v4.build),
+}
+
+
+def load_model(name: str, kv: Kv = "served") -> Design:
+    """The design of one decode step: a program and conventional kernels, no pools and no placement.
+
+    `name` may be abbreviated to any unique beginning; `kv` is the caches' storage: as served, or bf16.
+    Raises CatalogueError for an unknown or ambiguous name and for another `kv`.
+    """
+    if kv not in ("served", "bf16"):
+        raise CatalogueError(f"kv must be 'served' or 'bf16', but got {kv!r}")
+    return _load(full_name(name), kv)
+
+
+@lru_cache(maxsize=64)
+def _load(name: str, kv: Kv) -> Design:
+    content = read(name)
+    family = content.get("family")
+    if family not in _FAMILIES:
+        raise CatalogueError(f"facts of {name} must name a family of {', '.join(_FAMILIES)}, but got {family!r}")
+    record, build = _FAMILIES[family]
+    return build(name, as_facts(record, content, name), kv)
