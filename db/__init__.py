@@ -1,1 +1,80 @@
-"""Tables and repositories of designs, runs and results."""
+"""Tables and repositories of designs, runs and results: all that must survive a killed process.
+
+Import from here alone. The database stores text, JSON and numbers, and knows nothing of what they mean.
+
+>>> from db import Database, Design
+>>> with Database.open("seis.sqlite") as database:               # doctest: +SKIP
+...     with database.transaction() as tx:                       # a whole round, or nothing
+...         tx.save_design(Design(design_hash=..., structure_hash=..., text=..., model=...))
+"""
+
+from db.columns import utc_now
+from db.database import Database
+from db.errors import (
+    AmbiguousPrefixError,
+    BusyError,
+    ConflictError,
+    DatabaseError,
+    InvalidValueError,
+    NewerDatabaseError,
+    NotFoundError,
+    OpenError,
+    SearchTakenError,
+)
+from db.migrate import current_revision, downgrade, upgrade
+from db.records import (
+    Baseline,
+    Candidate,
+    CandidateStatus,
+    Certificate,
+    Conditions,
+    Design,
+    Evaluation,
+    FrontierPoint,
+    JsonObject,
+    Lineage,
+    ReasonCount,
+    RuleStatistics,
+    Search,
+    SearchState,
+    Verdict,
+)
+from db.repositories.evaluations import pareto
+from db.repository import Repository, Transaction
+from db.revisions import HEAD
+
+__all__ = [
+    "HEAD",
+    "AmbiguousPrefixError",
+    "Baseline",
+    "BusyError",
+    "Candidate",
+    "CandidateStatus",
+    "Certificate",
+    "Conditions",
+    "ConflictError",
+    "Database",
+    "DatabaseError",
+    "Design",
+    "Evaluation",
+    "FrontierPoint",
+    "InvalidValueError",
+    "JsonObject",
+    "Lineage",
+    "NewerDatabaseError",
+    "NotFoundError",
+    "OpenError",
+    "ReasonCount",
+    "Repository",
+    "RuleStatistics",
+    "Search",
+    "SearchState",
+    "SearchTakenError",
+    "Transaction",
+    "Verdict",
+    "current_revision",
+    "downgrade",
+    "pareto",
+    "upgrade",
+    "utc_now",
+]

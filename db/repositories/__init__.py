@@ -1,0 +1,1 @@
+"""One repository per concept; `db.repository` joins them."""

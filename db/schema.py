@@ -1,0 +1,180 @@
+"""The tables. A row is live and stays inside `db`; callers see the frozen records of `db.records`.
+
+A change here needs a new file in `migrations/versions` and a new last entry in `db.revisions.KNOWN`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, MetaData, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from db.columns import Finite, PlainText, Sha256, UtcTime, Whole
+from db.records import CandidateStatus, SearchState, Verdict
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """The parent of every row."""
+
+    metadata = MetaData(naming_convention=NAMES)
+
+
+class DesignRow(Base):
+    """A design, named by its content."""
+
+    __tablename__ = "designs"
+
+    design_hash: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    structure_hash: Mapped[str] = mapped_column(Sha256, index=True)
+    text: Mapped[str] = mapped_column(PlainText)
+    model: Mapped[str] = mapped_column(PlainText, index=True)
+    summary: Mapped[str] = mapped_column(PlainText)
+    rule: Mapped[str] = mapped_column(PlainText)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class LineageRow(Base):
+    """One step from a design to another: which rule, where, with which parameters."""
+
+    __tablename__ = "lineage"
+
+    child_hash: Mapped[str] = mapped_column(ForeignKey("designs.design_hash"), primary_key=True)
+    parent_hash: Mapped[str] = mapped_column(ForeignKey("designs.design_hash"), primary_key=True, index=True)
+    rule: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    site: Mapped[str] = mapped_column(PlainText)
+    parameters: Mapped[Any] = mapped_column(JSON)
+
+
+class CertificateRow(Base):
+    """What the verifier said about a pair of structures."""
+
+    __tablename__ = "certificates"
+    __table_args__ = (
+        UniqueConstraint(
+            "reference_structure_hash",
+            "candidate_structure_hash",
+            "verifier_version",
+            name="uq_certificates_pair",
+        ),
+        CheckConstraint("verdict IN ('accepted', 'refused')", name="verdict"),
+    )
+
+    certificate_hash: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    verdict: Mapped[Verdict] = mapped_column(PlainText)
+    reference_structure_hash: Mapped[str] = mapped_column(Sha256)
+    candidate_structure_hash: Mapped[str] = mapped_column(Sha256, index=True)
+    verifier_version: Mapped[str] = mapped_column(PlainText)
+    body: Mapped[Any] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class EvaluationRow(Base):
+    """The frontier of one design under one set of conditions; the primary key is the result key."""
+
+    __tablename__ = "evaluations"
+
+    design_hash: Mapped[str] = mapped_column(ForeignKey("designs.design_hash"), primary_key=True)
+    scenario_hash: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    device_hash: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    evaluator_version: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    setting: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    clock: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    points: Mapped[Any] = mapped_column(JSON)
+    seconds: Mapped[float] = mapped_column(Finite)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class BaselineRow(Base):
+    """The conventional frontier that a search is compared with."""
+
+    __tablename__ = "baselines"
+
+    model: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    count: Mapped[int] = mapped_column(Whole, primary_key=True)
+    scenario_hash: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    device_hash: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    evaluator_version: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    setting: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    clock: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    points: Mapped[Any] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class SearchRow(Base):
+    """A search, with all that is needed to continue it after its process was killed."""
+
+    __tablename__ = "searches"
+    __table_args__ = (
+        CheckConstraint("state IN ('running', 'done', 'interrupted')", name="state"),
+        Index(None, "model", "device", "scenario_hash"),
+    )
+
+    id: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    owner: Mapped[str] = mapped_column(PlainText)
+    model: Mapped[str] = mapped_column(PlainText)
+    device: Mapped[str] = mapped_column(PlainText)
+    count: Mapped[int] = mapped_column(Whole)
+    scenario: Mapped[Any] = mapped_column(JSON)
+    scenario_hash: Mapped[str] = mapped_column(PlainText)
+    seed: Mapped[int] = mapped_column(Whole)
+    setting: Mapped[str] = mapped_column(PlainText)
+    clock: Mapped[str] = mapped_column(PlainText)
+    state: Mapped[SearchState] = mapped_column(PlainText)
+    counters: Mapped[Any] = mapped_column(JSON)
+    cursor: Mapped[Any] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
+    updated_at: Mapped[datetime] = mapped_column(UtcTime)
+    heartbeat_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class CandidateRow(Base):
+    """What became of one design in one search."""
+
+    __tablename__ = "candidates"
+    __table_args__ = (
+        CheckConstraint("status IN ('proposed', 'accepted', 'refused', 'failed')", name="status"),
+        Index(None, "search_id", "sequence_number"),
+    )
+
+    search_id: Mapped[str] = mapped_column(ForeignKey("searches.id"), primary_key=True)
+    design_hash: Mapped[str] = mapped_column(ForeignKey("designs.design_hash"), primary_key=True, index=True)
+    status: Mapped[CandidateStatus] = mapped_column(PlainText)
+    reasons: Mapped[Any] = mapped_column(JSON)
+    detail: Mapped[str] = mapped_column(PlainText)
+    certificate_hash: Mapped[str | None] = mapped_column(ForeignKey("certificates.certificate_hash"))
+    round_number: Mapped[int] = mapped_column(Whole)
+    sequence_number: Mapped[int] = mapped_column(Whole)
+    proposer: Mapped[str] = mapped_column(PlainText)
+    gain: Mapped[float | None] = mapped_column(Finite)
+
+
+class SectionProofRow(Base):
+    """A cached result of the verifier for one unit of its work."""
+
+    __tablename__ = "section_proofs"
+
+    key: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    value: Mapped[Any] = mapped_column(JSON)
+
+
+class RuleStatisticsRow(Base):
+    """How a rule fared where one resource binds; the scope is a search, or empty for all searches."""
+
+    __tablename__ = "rule_statistics"
+
+    scope: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    rule: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    resource: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    proposed: Mapped[int] = mapped_column(Whole)
+    accepted: Mapped[int] = mapped_column(Whole)
+    improved: Mapped[int] = mapped_column(Whole)

@@ -1,0 +1,1 @@
+"""One file per revision, oldest first; a published one never changes."""
