@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from catalogue.errors import CatalogueError
-from catalogue.models import deepseek_v4
+from catalogue.models import deepseek_v3, deepseek_v4, gpt_oss, llama
 from catalogue.models.caches import Kv
 from catalogue.models.facts import as_facts, full_name, model_names, read
 from rooflang.design import Design
@@ -16,7 +16,10 @@ __all__ = ["load_model", "model_names"]
 
 # family: (record of its facts, builder)
 _FAMILIES: dict[str, tuple[type[Any], Callable[[str, Any, Kv], Design]]] = {
+    "deepseek_v3": (deepseek_v3.DeepSeekV3, deepseek_v3.build),
     "deepseek_v4": (deepseek_v4.DeepSeekV4, deepseek_v4.build),
+    "gpt_oss": (gpt_oss.GptOss, gpt_oss.build),
+    "llama": (llama.Llama, llama.build),
 }
 
 

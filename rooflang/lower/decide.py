@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rooflang.layout import Cell, Partial, Split, cell
+from rooflang.layout import Cell, Layout, Partial, Split, cell
 from rooflang.lowered import Tensor
 from rooflang.lower.rules import Rules
 from rooflang.operators import OPERATORS
@@ -18,7 +18,8 @@ from rooflang.operators import OPERATORS
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An operand as the decision sees it. `dims` are those after indexing; a foreign operand still
-    lives on another pool and can arrive in any layout."""
+    lives on another pool and can arrive in any layout. `ids` is the layout of the index, None if that is
+    foreign."""
 
     tensor: Tensor
     dims: tuple[str, ...]
@@ -27,6 +28,7 @@ class Argument:
     tag: str | None = None
     over: str | None = None
     foreign: bool = False
+    ids: Layout | None = None
 
     @property
     def stationary(self) -> bool:
@@ -167,10 +169,14 @@ def _routed(
         if not (entry.zero or operator in ("softmax", "add")) or operator == "rope":
             return None
         tag = held[0].routed
-    if operator in ("append", "topk", "add"):
+    if operator in ("append", "topk"):
+        return None
+    if operator == "add" and (spread is None or not all(_chosen_alike(a, axis, tag) for a in arguments)):
         return None
     picks = spread.picks if spread else ()
-    whole = any(
+    # Where every rank knows the choice, or has the values, nothing is dispatched.
+    known = spread is not None and spread.ids is not None and cell(spread.ids, axis) is None
+    whole = known or any(
         not a.stationary and not a.foreign and a.cell(axis) is None and "B" in a.dims and a is not spread
         for a in arguments
     )
@@ -205,6 +211,14 @@ def _routed(
     else:
         kind = "one" if all(d in result_dims for d in inner) else "sum"
     return Decision(tuple(needs), tuple(index_needs), Partial(kind, tag), spread.target if spread else None)
+
+
+def _chosen_alike(argument: Argument, axis: str, tag: str | None) -> bool:
+    """Whether a rank holds exactly the rows of its own part of this choice."""
+    c = argument.cell(axis)
+    if isinstance(c, Split):
+        return argument.tag == tag and c.dim == argument.target
+    return isinstance(c, Partial) and c.kind == "one" and c.routed == tag
 
 
 def _carry_partial(operator: str, axis: str, arguments: tuple[Argument, ...]) -> Decision | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from rooflang.design import Design, Op, Placement, Repeat, Schedule, Section, Statement
+from rooflang.design import Design, Op, Placement, Repeat, Schedule, Section, Statement, walk
 from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Split
 from rooflang.lower import convert
@@ -210,8 +210,17 @@ def _inner_paths(body: tuple[Statement, ...], path: str = "") -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _reads(body: tuple[Statement, ...]) -> frozenset[str]:
-    """Names that statements may read from outside (a superset: shadowed names are resolved later)."""
-    return frozenset(n for op in _ops(body) for o in op.operands for n in (o.name, o.index) if n)
+    """Names that statements read from outside: used before they are assigned or declared here."""
+    found: set[str] = set()
+    known: set[str] = set()
+    for _, statement in walk(body):
+        if isinstance(statement, Op):
+            found.update(n for o in statement.operands for n in (o.name, o.index) if n and n not in known)
+            if statement.operator != "append":
+                known.add(statement.result)
+        elif not isinstance(statement, Section | Repeat):
+            known.add(statement.name)
+    return frozenset(found)
 
 
 def _assigned(body: tuple[Statement, ...]) -> tuple[str, ...]:

@@ -136,7 +136,8 @@ def _argument(operand: Operand, place: Place, state: _State, where: str) -> tupl
     type_ = indexed(type_, Type(ids.dims, ids.dtype), where)
     target = index_dim(ids.dtype)
     tag = f"{state.setting.path}.{ids.name}"
-    return Argument(tensor, type_.dims, target, ids.dims, tag, operand.over, foreign), ids, type_
+    here = ids.layout if ids.pool == place.pool else None
+    return Argument(tensor, type_.dims, target, ids.dims, tag, operand.over, foreign, here), ids, type_
 
 
 def _lower_op(op: Op, path: str, state: _State) -> None:
@@ -227,7 +228,7 @@ def _bring(
     layout = layout_of(want, place.axes)
     if tensor.pool == place.pool and tensor.layout == layout:
         return tensor
-    if tensor.kind in ("weight", "state"):
+    if tensor.kind in ("weight", "state") and not _only_kept(tensor, want, place, section):
         raise LoweringError(
             f"{tensor.kind} {tensor.name!r} is stored {show(tensor.layout)} but is needed otherwise; place its section alike",
             section,
@@ -243,6 +244,13 @@ def _bring(
         state.ops.extend(ops)
         state.converted[key] = found
     return found
+
+
+def _only_kept(tensor: Tensor, want: Mapping[str, Cell], place: Place, section: str) -> bool:
+    """Whether a stored tensor becomes what is wanted by letting all ranks but one ignore it."""
+    if tensor.pool != place.pool:
+        return False
+    return all(step.operator == "keep" for step in convert.plan(tensor, want, place.axes, section))
 
 
 def _note_routing(arguments: tuple[Argument, ...], decisions: Mapping[str, Decision], state: _State) -> None:
