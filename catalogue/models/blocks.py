@@ -17,8 +17,20 @@ from contextlib import contextmanager
 
 from catalogue.errors import CatalogueError
 from rooflang.design import (
-    Attribute, Design, Fusion, Input, Op, Operand, Program, Repeat, Schedule, Section, State, Statement, Weight,
-)  # fmt: skip
+    Attribute,
+    Design,
+    Fusion,
+    Input,
+    Op,
+    Operand,
+    Program,
+    Repeat,
+    Schedule,
+    Section,
+    State,
+    Statement,
+    Weight,
+)
 from rooflang.size import Size, SizeLike, as_size
 
 _CALL = re.compile(r"(\w+)\((.*?)(?: -> ([\w ]+))?\)")

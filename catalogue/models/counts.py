@@ -49,7 +49,9 @@ def active_parameters(design: Design) -> int:
     total = Fraction(0)
     for site in _sites(design.program):
         if isinstance(site.statement, Weight) and not site.draft:
-            total += site.count * _elements(site.statement, design) * share.get(id(site.statement), Fraction(1))
+            total += (
+                site.count * _elements(site.statement, design) * share.get(id(site.statement), Fraction(1))
+            )
     return int(total)
 
 
@@ -91,7 +93,11 @@ def _sites(program: Program) -> Iterator[_Site]:
 
 
 def _visit(
-    body: tuple[Statement, ...], count: int, draft: bool, types: dict[str, Type], declared: dict[str, Statement]
+    body: tuple[Statement, ...],
+    count: int,
+    draft: bool,
+    types: dict[str, Type],
+    declared: dict[str, Statement],
 ) -> Iterator[_Site]:
     for statement in body:
         if isinstance(statement, Section):
@@ -152,7 +158,9 @@ def _states(design: Design, context: int) -> Iterator[tuple[State, Fraction, boo
         if isinstance(site.statement, State) and not site.draft:
             found.append(site)
         elif isinstance(site.statement, Op) and site.statement.operator not in ("append", "pool", "scan"):
-            attended.update(id(site.declared[o.name]) for o in site.statement.operands if o.name in site.declared)
+            attended.update(
+                id(site.declared[o.name]) for o in site.statement.operands if o.name in site.declared
+            )
     for site in found:
         state = site.statement
         if isinstance(state, State):

@@ -3,9 +3,10 @@
 Sections of a layer: `attention`, and `mlp` (repeat `dense`) or `moe` with `shared` and `experts` inside
 (repeat `sparse`); others: `embed`, `head`, and the draft layer `mtp` with its own `embed` and `head`.
 
-Dimensions: D hidden; H heads; R query rank; L latent width; P rotary width, A width without rotation, AP = A + P,
-LP = L + P; U value width; S cached rows; E experts, k per token, F, FS, FD expert, shared and dense width;
-V vocabulary; DD = 2 D. The cache is two states, `latent` and `rotary`: keys of all heads, and `latent` also values.
+Dimensions: D hidden; H heads; R query rank; L latent width; P rotary width, A width without rotation,
+AP = A + P, LP = L + P; U value width; S cached rows; E experts, k per token; F, FS, FD expert, shared and
+dense width; V vocabulary; DD = 2 D. The cache is two states: `latent` and `rotary` are the keys of all heads,
+and `latent` their values too.
 Sources: facts; technical report arXiv 2412.19437 (sections 2.1, 2.2) and the reference `inference/model.py`.
 """
 

@@ -4,9 +4,9 @@ Sections of a layer: `attention`, and `moe` with `shared` and `experts` inside; 
 in `hca` and `csa`. Others: `embed`, `head`, and the draft layer `mtp` with its own `embed` and `head`.
 
 Dimensions: D hidden; M, N streams before and after attention, MD = M·D; H = G·J heads in G output groups;
-C head width (K = V); R query rank; O output rank per group; W window rows; N4, N128 compressed rows; T chosen
-rows; IH, IC index heads and width; R8, R128 raw rows, Z series, A4, A128 positions of a block; E experts, k per
-token; F, FS expert and shared width; V vocabulary; D2 = D. To cut heads, cut H, G and IH alike.
+C head width (K = V); R query rank; O output rank per group; W window rows; N4, N128 compressed rows;
+T chosen rows; IH, IC index heads and width; R8, R128 raw rows, Z series, A4, A128 positions of a block;
+E experts, k per token; F, FS expert and shared width; V vocabulary; D2 = D. To cut heads, cut H, G and IH.
 
 Not parameters: the integer tables `table` (token to experts, hashed layers) and `copies`. Sources: facts, the
 reference `inference/model.py`, the technical report arXiv 2606.19348 (sections 2.2, 2.3, 3.5, 4.2.1).
@@ -98,7 +98,9 @@ def build(name: str, f: DeepSeekV4, kv: Kv) -> Design:
 def _dims(model: Model, f: DeepSeekV4) -> None:
     s = symbol("S")
     model.dim(D=f.hidden, M=f.streams, N=f.streams, MD=f.streams * f.hidden, D2=f.hidden, V=f.vocabulary)
-    model.dim(H=f.heads, C=f.head_dim, R=f.q_rank, G=f.output_groups, J=f.heads // f.output_groups, O=f.output_rank)
+    model.dim(
+        H=f.heads, C=f.head_dim, R=f.q_rank, G=f.output_groups, J=f.heads // f.output_groups, O=f.output_rank
+    )
     model.dim(W=minimum(s, f.window), N4=floordiv(s, 4), N128=floordiv(s, 128))
     model.dim(T=minimum(floordiv(s, 4), f.index_rows), IH=f.index_heads, IC=f.index_dim)
     model.dim(R8=8, R128=128, Z=2, A4=4, A128=128)
@@ -145,7 +147,7 @@ def _normed(b: Block, mixed: str, f: DeepSeekV4) -> tuple[str, str]:
 
 
 def _queries(a: Block, h8: str, f: DeepSeekV4, theta: float) -> tuple[str, str]:
-    """Queries of width C per head, and the low-rank query that the indexer shares; also the raw window row."""
+    """Queries of width C per head, and the low-rank query that the indexer shares; also the window row."""
     a.weight("fp8", "D R", "wq_a")
     a.weight("fp8", "D C", "wkv")
     a.weight("f32", "R", "q_gain")

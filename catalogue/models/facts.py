@@ -32,7 +32,9 @@ def full_name(name: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise CatalogueError(f"a model's name must be unique, but {name!r} begins {', '.join(found)}; write more of it")
+        raise CatalogueError(
+            f"a model's name must be unique, but {name!r} begins {', '.join(found)}; write more of it"
+        )
     hint = nearest(name, known) or f"; known are {', '.join(known)}"
     raise CatalogueError(f"a model must be catalogued, but got {name!r}{hint}")
 

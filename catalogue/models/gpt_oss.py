@@ -4,7 +4,7 @@ Layers stand in pairs, in sections `sliding` and `full`; sections of a layer: `a
 `experts` inside; others: `embed`, `head`. Dimensions: D hidden; K key/value heads with G query heads each,
 C head width; S cached rows, W window rows; E experts, k per token, F expert width; V vocabulary.
 Projections, router and experts have biases. Activations stay bf16, as the checkpoint's MXFP4 recipe has them.
-Sources: facts; `gpt_oss/torch/model.py` of github openai/gpt-oss (swiglu with alpha 1.702, limit 7 and up + 1).
+Sources: facts; `gpt_oss/torch/model.py` of github openai/gpt-oss (swiglu: alpha 1.702, limit 7, up + 1).
 """
 
 from __future__ import annotations

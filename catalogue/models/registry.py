@@ -39,6 +39,8 @@ def _load(name: str, kv: Kv) -> Design:
     content = read(name)
     family = content.get("family")
     if family not in _FAMILIES:
-        raise CatalogueError(f"facts of {name} must name a family of {', '.join(_FAMILIES)}, but got {family!r}")
+        raise CatalogueError(
+            f"facts of {name} must name a family of {', '.join(_FAMILIES)}, but got {family!r}"
+        )
     record, build = _FAMILIES[family]
     return build(name, as_facts(record, content, name), kv)
