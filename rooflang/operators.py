@@ -238,6 +238,6 @@ def _default_dtype(name: str, operands: tuple[Type, ...], over: tuple[str | None
         return operands[0].dtype
     if name == "logsumexp":
         return "f32"
-    if any(t.dtype == "f32" for t in operands) and name not in ("norm", "einsum"):
+    if any(t.dtype == "f32" for t in operands) and name not in ("norm", "einsum", "softmax", "quantize"):
         return "f32"
     return ACTIVATION

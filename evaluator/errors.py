@@ -1,0 +1,20 @@
+"""Errors of the evaluator.
+
+EvaluatorError
+├── ScenarioError      a scenario, setting or clock that does not exist or is out of range
+└── ConfigurationError a parallel configuration that the design does not allow
+"""
+
+from __future__ import annotations
+
+
+class EvaluatorError(ValueError):
+    """A user's mistake; the message says what must hold, what it got and what to do."""
+
+
+class ScenarioError(EvaluatorError):
+    """A scenario, setting or clock that does not exist or is out of range."""
+
+
+class ConfigurationError(EvaluatorError):
+    """A parallel configuration that the design does not allow."""

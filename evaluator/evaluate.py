@@ -1,0 +1,184 @@
+"""What a design delivers: step time by clock, tokens per second, memory, and what binds.
+
+Shapes: every argument may be a number or an array; arrays broadcast against each other and so do the
+results. Throughput counts all devices of all pools; interactivity is emitted tokens over step time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from catalogue.devices import Device
+from evaluator.clocks import CLOCKS, Steps, steps
+from evaluator.errors import ConfigurationError, ScenarioError
+from evaluator.memory import Memory, memory
+from evaluator.numeric import Numeric, Value
+from evaluator.plan import Plan, plan
+from evaluator.price import Price, price
+from evaluator.rates import Rates, rates_for
+from evaluator.scenario import Scenario
+from rooflang.design import Design
+from rooflang.lower import lower
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Results over a grid. `seconds` by clock; tokens per second follow from them.
+
+    `batch` is sequences in flight per replica, `devices` those of a replica, `emitted` tokens per step.
+    """
+
+    plan: Plan
+    prices: list[Price]
+    rates: Mapping[str, Rates]
+    steps: Steps
+    memory: Mapping[str, Memory]
+    batch: Value
+    devices: Value
+    emitted: Value
+    fits: Value
+    allowed: Value
+    microbatches: Value
+    drafted: Value
+    stages: Value
+
+    def seconds(self, clock: str) -> Value:
+        if clock not in CLOCKS:
+            raise ScenarioError(f"a clock must be one of {', '.join(CLOCKS)}, but got {clock!r}")
+        return self.steps.seconds[clock]
+
+    def per_user(self, clock: str) -> Value:
+        """Tokens per second and user (interactivity)."""
+        return self.emitted / self.seconds(clock)
+
+    def per_gpu(self, clock: str) -> Value:
+        """Tokens per second and device, all devices of the replica counted."""
+        return self.batch * self.emitted / self.seconds(clock) / self.devices
+
+    def binding(self, clock: str) -> str:
+        """What sets the step time under a clock, for a single point."""
+        parts = self.steps.parts[clock]
+        return max(parts, key=lambda k: float(np.max(parts[k])))
+
+
+def evaluate(
+    design: Design,
+    devices: Mapping[str, Device],
+    scenario: Scenario,
+    batch: Value,
+    *,
+    axes: Mapping[str, Value] | None = None,
+    microbatches: Value | None = None,
+    drafted: Value = 0.0,
+    setting: str = "physical",
+) -> Evaluation:
+    """Evaluate a design at one point or over a grid.
+
+    `axes` overrides mesh sizes of the design; `batch` is sequences in flight per replica, at least 1.
+    Raises ConfigurationError or ScenarioError with what must hold.
+    """
+    if np.min(batch) < 1:
+        raise ScenarioError(f"a batch must be at least 1 sequence, but got {np.min(batch):g}")
+    compiled = plan(lower(design))
+    sizes: dict[str, Value] = {
+        a: float(size) for mesh in design.placement.meshes for a, size in mesh.axes
+    }
+    for name, value in (axes or {}).items():
+        if name not in sizes:
+            raise ConfigurationError(f"an axis must be one of {', '.join(sizes) or 'none'}, but got {name!r}")
+        sizes[name] = value
+    m: Value = float(design.schedule.microbatches) if microbatches is None else microbatches
+    d: Value = drafted if compiled.has_draft else np.minimum(drafted, 0.0)
+    rates = {pool: rates_for(devices[pool], setting) for pool, _ in compiled.lowered.meshes}
+    balanced = scenario.balanced(setting)
+    part_batch = np.ceil(batch / m)
+    main = _numerics(compiled, rates, sizes, scenario, part_batch, 1.0 + d, balanced)
+    drafts = _numerics(compiled, rates, sizes, scenario, part_batch, 1.0, balanced)
+    draft_works = {i.work for i in compiled.items if i.draft}
+    main_works = {i.work for i in compiled.items if not i.draft}
+    if draft_works & main_works:
+        compiled = _apart(compiled)
+        draft_works = {i.work for i in compiled.items if i.draft}
+    prices = price(compiled, main, rates, drafts, draft_works)
+    pipeline = design.placement.pipeline
+    stages: Value = sizes[pipeline] if pipeline else 1.0
+    found = steps(compiled, prices, main, rates, m, d, stages)
+    whole = _numerics(compiled, rates, sizes, scenario, batch, 1.0 + d, balanced)
+    capacity = {pool: float(r.device.memory_bytes) for pool, r in rates.items()}
+    used = memory(compiled, whole, main, capacity, stages, d)
+    fits: Value = True
+    for pool_memory in used.values():
+        fits = np.logical_and(fits, pool_memory.fits)
+    total: Value = 0.0
+    for _, names in compiled.lowered.meshes:
+        ranks: Value = 1.0
+        for name in names:
+            ranks = ranks * sizes[name]
+        total = total + ranks
+    return Evaluation(
+        compiled, prices, rates, found, used, batch, total, _emitted(scenario, d), fits,
+        _allowed(compiled, sizes), m, d, stages,
+    )  # fmt: skip
+
+
+def _numerics(
+    compiled: Plan,
+    rates: Mapping[str, Rates],
+    sizes: Mapping[str, Value],
+    scenario: Scenario,
+    batch: Value,
+    queries: Value,
+    balanced: bool,
+) -> dict[str, Numeric]:
+    made: dict[tuple[int, bool], Numeric] = {}
+    found: dict[str, Numeric] = {}
+    for pool, r in rates.items():
+        key = (r.device.scale_up_domain, r.device.in_network_reduction)
+        if key not in made:
+            symbols = {
+                **sizes, "B": batch, "Q": queries, "S": float(scenario.context), "domain": float(key[0]),
+                "innet": float(key[1]),
+            }  # fmt: skip
+            made[key] = Numeric(symbols, balanced)
+        found[pool] = made[key]
+    return found
+
+
+def _apart(compiled: Plan) -> Plan:
+    """Give draft items works of their own, since they run with one query token."""
+    from dataclasses import replace
+
+    works, attention = list(compiled.works), list(compiled.attention)
+    moved: dict[int, int] = {}
+    items = []
+    for item in compiled.items:
+        if item.draft:
+            if item.work not in moved:
+                moved[item.work] = len(works)
+                works.append(works[item.work])
+                attention.append(attention[item.work])
+            item = replace(item, work=moved[item.work])
+        items.append(item)
+    return replace(compiled, items=tuple(items), works=tuple(works), attention=tuple(attention))
+
+
+def _emitted(scenario: Scenario, drafted: Value) -> Value:
+    depths = np.asarray(drafted)
+    table = np.array([scenario.emitted(d) for d in range(int(depths.max()) + 1)])
+    chosen = table[depths.astype(int)]
+    return float(chosen) if depths.ndim == 0 else chosen
+
+
+def _allowed(compiled: Plan, sizes: Mapping[str, Value]) -> Value:
+    """Whether every size divides by the axes that cut it."""
+    allowed: Value = True
+    for condition in compiled.lowered.conditions:
+        size = compiled.lowered.sizes[condition.dim].constant
+        ranks: Value = float(condition.multiple)
+        for axis in condition.axes:
+            ranks = ranks * sizes[axis]
+        allowed = np.logical_and(allowed, np.mod(float(size or 1), ranks) == 0)
+    return allowed

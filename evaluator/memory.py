@@ -1,0 +1,59 @@
+"""Bytes that a design needs on each device, by class, and whether they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluator.numeric import Numeric, Value
+from evaluator.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes per device of one pool: weights, caches and states, activations in flight, and the capacity."""
+
+    weights: Value
+    kv: Value
+    activations: Value
+    capacity: float
+
+    @property
+    def total(self) -> Value:
+        return self.weights + self.kv + self.activations
+
+    @property
+    def fits(self) -> Value:
+        return np.asarray(self.total) <= self.capacity
+
+
+def memory(
+    plan: Plan,
+    whole: Mapping[str, Numeric],
+    part: Mapping[str, Numeric],
+    capacity: Mapping[str, float],
+    stages: Value,
+    drafted: Value,
+) -> dict[str, Memory]:
+    """Memory by pool. `whole` holds all sequences of the replica (their caches stay resident), `part`
+    one micro-batch (its activations). A pipeline stage holds the layers of its stage."""
+    found: dict[str, Memory] = {}
+    total = float(plan.layers)
+    share: Value = np.ceil(total / stages) / total
+    drafting = np.minimum(drafted, 1.0)
+    for pool in capacity:
+        n = whole[pool]
+        weights: Value = 0.0
+        for size, count, repeated, is_draft in plan.weights.get(pool, ()):
+            keep = drafting if is_draft else share if repeated else 1.0
+            weights = weights + n(size) * count * keep
+        kv: Value = 0.0
+        for size, count, is_draft in plan.states.get(pool, ()):
+            kv = kv + n(size) * count * (drafting if is_draft else share)
+        live: Value = 0.0
+        for size in plan.workspace.get(pool, ()):
+            live = np.maximum(live, part[pool](size))
+        found[pool] = Memory(weights, kv, 2 * live, capacity[pool])
+    return found

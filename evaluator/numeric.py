@@ -1,0 +1,108 @@
+"""Symbolic sizes on NumPy arrays: each node once, only on the axes that it depends on.
+
+Values are floats or arrays that broadcast against each other, so a size that does not depend on a grid
+axis stays narrow along it. Counts below 2**53 are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rooflang.size import Size
+
+Value: TypeAlias = "float | NDArray[np.float64]"
+
+
+class Numeric:
+    """Evaluates sizes for one set of symbol values under one routing distribution.
+
+    `balanced` gives every rank the mean load; else tokens choose experts uniformly and independently.
+    """
+
+    def __init__(self, symbols: Mapping[str, Value], balanced: bool) -> None:
+        self._symbols = symbols
+        self._balanced = balanced
+        self._memo: dict[Size, Value] = {}
+
+    def __call__(self, node: Size) -> Value:
+        found = self._memo.get(node)
+        if found is None:
+            found = self._compute(node)
+            self._memo[node] = found
+        return found
+
+    def _compute(self, node: Size) -> Value:
+        match node.kind:
+            case "const":
+                return float(node.value)
+            case "symbol":
+                try:
+                    return self._symbols[node.value]
+                except KeyError:
+                    raise KeyError(f"no value was given for {node.value!r}") from None
+            case "add":
+                return _sum([self(a) for a in node.arguments])
+            case "mul":
+                return _product([self(a) for a in node.arguments])
+        a = self(node.arguments[0])
+        if node.kind == "call":
+            return self._routing(node.value[0], [self(x) for x in node.arguments])
+        if node.kind in ("min", "max"):
+            pick = np.minimum if node.kind == "min" else np.maximum
+            for other in node.arguments[1:]:
+                a = pick(a, self(other))
+            return a
+        b = self(node.arguments[1])
+        if node.kind == "ceildiv":
+            return np.ceil(a / b)
+        if node.kind == "floordiv":
+            return np.floor(a / b)
+        return a / b
+
+    def _routing(self, function: str, args: list[Value]) -> Value:
+        match function:
+            case "distinct":
+                experts, picks, tokens, ranks = args
+                return experts / ranks * -np.expm1(tokens * np.log1p(-np.minimum(picks / experts, 1 - 1e-15)))
+            case "copies":
+                ranks, experts, picks, tokens = args
+                return tokens * chance_of_rank(ranks, experts, picks)
+            case "fullest":
+                ranks, pairs = args
+                mean = pairs / ranks
+                if self._balanced:
+                    return mean
+                return np.minimum(pairs, mean + np.sqrt(2 * mean * np.log(ranks)))
+            case _:
+                rows, picks, queries, ranks = args
+                return np.minimum(rows, picks * queries / ranks)
+
+
+def chance_of_rank(ranks: Value, experts: Value, picks: Value) -> Value:
+    """Chance that a token choosing `picks` of `experts` at random needs one given rank of `ranks`."""
+    others = np.asarray(experts - experts / ranks, dtype=float)
+    missing: Value = np.ones_like(others)
+    for i in range(int(np.max(picks))):
+        missing = missing * np.clip((others - i) / (np.asarray(experts) - i), 0.0, 1.0)
+    return 1.0 - missing
+
+
+def _sum(values: list[Value]) -> Value:
+    # Narrow terms first, so that wide arrays are touched as seldom as possible.
+    values.sort(key=np.size)
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
+
+
+def _product(values: list[Value]) -> Value:
+    values.sort(key=np.size)
+    total = values[0]
+    for value in values[1:]:
+        total = total * value
+    return total

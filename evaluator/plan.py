@@ -1,0 +1,143 @@
+"""A lowered design made ready for pricing: every distinct kernel once, with how often it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from rooflang.lowered import Lowered, Segment, Unit
+from rooflang.size import ZERO, Size, add
+from rooflang.work import Extents, Kernel, Work, unit_work
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One kernel of one unit: `work` indexes Plan.works; `layers` is how many layers run it."""
+
+    kernel: Kernel
+    segment: str
+    section: str
+    layers: int
+    draft: bool
+    repeated: bool
+    work: int
+    pair: int | None  # the item on the other pool that moves the same data
+    stream: bool
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What pricing needs of a design. Sizes of memory are per device of their pool."""
+
+    lowered: Lowered
+    items: tuple[Item, ...]
+    works: tuple[Work, ...]
+    attention: tuple[bool, ...]  # per work: the kernel holds a softmax
+    layers: int
+    weights: Mapping[str, tuple[tuple[Size, int, bool, bool], ...]]  # pool: (bytes, layers, repeated, draft)
+    states: Mapping[str, tuple[tuple[Size, int, bool], ...]]  # pool: (bytes, layers, draft)
+    workspace: Mapping[str, tuple[Size, ...]]
+    residual: Mapping[str, Size]  # bytes that pass from stage to stage
+    has_draft: bool = False
+    axes: tuple[str, ...] = field(default=())
+
+
+@lru_cache(maxsize=512)
+def plan(lowered: Lowered) -> Plan:
+    """Compile a lowered design for pricing."""
+    sizes = tuple(lowered.sizes.items())
+    streams = lowered.design.schedule.streams
+    items: list[Item] = []
+    works: dict[tuple[object, ...], int] = {}
+    table: list[Work] = []
+    attention: list[bool] = []
+    weights: dict[str, list[tuple[Size, int, bool, bool]]] = {}
+    states: dict[str, list[tuple[Size, int, bool]]] = {}
+    workspace: dict[str, dict[Size, None]] = {}
+    residual: dict[str, Size] = {}
+    layers = 0
+    for number, (segment, unit) in enumerate(lowered.units()):
+        repeated = segment.name == unit.path.partition(".")[0]
+        extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
+        scores = {op.kernel for op in unit.ops if op.operator in ("softmax", "logsumexp")}
+        first = len(items)
+        for kernel in unit_work(unit, sizes, lowered.meshes):
+            held = kernel.name in scores
+            key = (_key(kernel.work), kernel.engine, held)
+            index = works.get(key)
+            if index is None:
+                index = works[key] = len(table)
+                table.append(kernel.work)
+                attention.append(held)
+            pair = _pair(kernel, items, first)
+            items.append(
+                Item(kernel, segment.name, kernel.section or unit.path, segment.count, segment.draft, repeated,
+                     index, pair, kernel.engine == "compute" and _streamed(kernel.section, streams), number)
+            )  # fmt: skip
+        _store(unit, extents, segment, repeated, weights, states, workspace)
+        if repeated and not segment.draft:
+            for _, tensor in unit.outputs:
+                residual.setdefault(tensor.pool, extents.bytes(tensor))
+    for segment in lowered.segments:
+        if any(i.segment == segment.name and i.repeated for i in items) and not segment.draft:
+            layers += segment.count * max(1, _depth(segment.units))
+    return Plan(
+        lowered, tuple(items), tuple(table), tuple(attention), max(1, layers),
+        {p: tuple(w) for p, w in weights.items()}, {p: tuple(s) for p, s in states.items()},
+        {p: tuple(w) for p, w in workspace.items()}, residual,
+        any(s.draft for s in lowered.segments),
+        tuple(a for _, axes in lowered.meshes for a in axes),
+    )  # fmt: skip
+
+
+def _depth(units: tuple[Unit, ...]) -> int:
+    """Layers inside one repeat: a pair of layers stands as two sections in it."""
+    return len({u.path.split(".")[1] for u in units if u.path.count(".") >= 2})
+
+
+def _streamed(section: str, streams: tuple[str, ...]) -> bool:
+    return any(section == s or section.endswith("." + s) for s in streams)
+
+
+def _pair(kernel: Kernel, items: list[Item], first: int) -> int | None:
+    if kernel.engine != "link" or not kernel.name.endswith(":1"):
+        return None
+    base = kernel.name[:-1] + "0"
+    return next((i for i in range(len(items) - 1, first - 1, -1) if items[i].kernel.name == base), None)
+
+
+def _key(work: Work) -> tuple[object, ...]:
+    return (
+        work.pool, tuple(sorted(work.flops.items(), key=lambda f: f[0])), work.vector, work.exponentials,
+        tuple(sorted(work.reads.items(), key=lambda f: f[0])),
+        tuple(sorted(work.writes.items(), key=lambda f: f[0])),
+        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops,
+    )  # fmt: skip
+
+
+def _store(
+    unit: Unit,
+    extents: Extents,
+    segment: Segment,
+    repeated: bool,
+    weights: dict[str, list[tuple[Size, int, bool, bool]]],
+    states: dict[str, list[tuple[Size, int, bool]]],
+    workspace: dict[str, dict[Size, None]],
+) -> None:
+    merged = {o.name for t in unit.weights if t.derived is not None for o in t.derived.operands}
+    used = {u.tensor.name for op in unit.ops for u in op.operands} | {n for n, _ in unit.outputs}
+    for tensor in unit.weights:
+        if tensor.name.rpartition(".")[2] in merged and tensor.name not in used:
+            continue  # only its derived form is stored
+        weights.setdefault(tensor.pool, []).append((extents.bytes(tensor), segment.count, repeated, segment.draft))
+    for tensor in unit.states:
+        states.setdefault(tensor.pool, []).append((extents.bytes(tensor), segment.count, segment.draft))
+    for op in unit.ops:
+        live = workspace.setdefault(op.result.pool, {})
+        size = ZERO
+        for tensor in (op.result, *(u.tensor for u in op.operands)):
+            if tensor.kind == "value":
+                size = add(size, extents.bytes(tensor))
+        live[size] = None

@@ -1,0 +1,108 @@
+"""Seconds of every distinct kernel of a plan on given devices: the maximum over its resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from evaluator.numeric import Numeric, Value
+from evaluator.plan import Plan
+from evaluator.rates import Rates
+from rooflang.dtype import RATES
+from rooflang.size import Size
+from rooflang.work import Work
+
+RESOURCES = ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out")
+
+
+@dataclass(slots=True)
+class Price:
+    """One kernel's time by resource, what it takes beyond them (latencies), and their combination.
+
+    `certain` is the memory time of what no schedule can avoid: weights and caches, not activations.
+    """
+
+    resources: dict[str, Value] = field(default_factory=dict)
+    certain: Value = 0.0
+    latency: Value = 0.0
+    floor: float = 0.0
+    seconds: Value = 0.0
+
+
+def price(
+    plan: Plan,
+    numerics: Mapping[str, Numeric],
+    rates: Mapping[str, Rates],
+    drafts: Mapping[str, Numeric],
+    draft_works: Set[int],
+) -> list[Price]:
+    """The price of each of `plan.works`. Works of draft layers are taken at one query token (`drafts`)."""
+    engines = {item.work: item.kernel.engine for item in plan.items}
+    return [
+        _price(
+            work, (drafts if i in draft_works else numerics)[work.pool], rates[work.pool], plan.attention[i],
+            engines.get(i, "compute"),
+        )
+        for i, work in enumerate(plan.works)
+    ]  # fmt: skip
+
+
+def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -> Price:
+    found = Price()
+    rate = max(work.flops, key=RATES.index, default="bf16")
+    low = min(work.flops, key=RATES.index, default="bf16")
+    if work.flops:
+        found.resources["matrix"] = _total(
+            [n(size) / rates.flops_per_second(name, attention) for name, size in work.flops.items()]
+        )
+    if work.vector.constant != 0:
+        found.resources["vector"] = n(work.vector) / rates.vector_per_second
+    exponentials = rates.exponentials_per_second
+    if work.exponentials.constant != 0 and exponentials is not None:
+        found.resources["exponential"] = n(work.exponentials) / exponentials
+    reads = {k: n(v) / rates.memory_bytes_per_second(k, low if k == "weight" else rate) for k, v in work.reads.items()}
+    writes = {k: n(v) / rates.memory_bytes_per_second(k, rate) for k, v in work.writes.items()}
+    if reads or writes:
+        found.resources["memory"] = _total([*reads.values(), *writes.values()])
+        found.certain = _total(
+            [v for k, v in reads.items() if k != "activation"] + [v for k, v in writes.items() if k == "state"]
+        )
+    if engine == "link":
+        found.resources["scale-up"] = np.maximum(n(work.up_out), n(work.up_in)) / rates.up_bytes_per_second
+        found.resources["scale-out"] = np.maximum(n(work.far_out), n(work.far_in)) / rates.far_bytes_per_second
+    found.latency = _latency(work, n, rates, engine)
+    found.floor = rates.efficiency.kernel_floor_seconds if reads.keys() & {"weight", "state", "expert"} else 0.0
+    seconds: Value = found.floor
+    for value in found.resources.values():
+        seconds = np.maximum(seconds, value)
+    found.seconds = seconds + found.latency
+    return found
+
+
+def _latency(work: Work, n: Numeric, rates: Rates, engine: str) -> Value:
+    e = rates.efficiency
+    if engine == "compute":
+        return e.kernel_gap_seconds
+    routed = any(_mentions(size) for size in (work.up_out, work.up_in, work.far_out, work.far_in))
+    near = e.scale_up_dispatch_latency_seconds if routed else e.scale_up_latency_seconds
+    if not near and not e.scale_out_latency_seconds:
+        return 0.0
+    up, far = np.minimum(n(work.up_hops), 1.0), np.minimum(n(work.far_hops), 1.0)
+    # A message that crosses domains hides the shorter hop inside them.
+    return np.maximum(up * near, far * e.scale_out_latency_seconds)
+
+
+@lru_cache(maxsize=65536)
+def _mentions(size: Size) -> bool:
+    """Whether a size depends on the routing."""
+    return size.kind == "call" or any(_mentions(a) for a in size.arguments)
+
+
+def _total(values: list[Value]) -> Value:
+    total: Value = 0.0
+    for value in values:
+        total = total + value
+    return total

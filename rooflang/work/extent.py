@@ -1,0 +1,122 @@
+"""Local extents: how many elements of a value one rank of its pool holds (the fullest rank)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rooflang.dtype import format_of
+from rooflang.layout import Partial, Split
+from rooflang.lowered import LocalOp, Routing, Tensor
+from rooflang.size import ONE, Size, ceildiv, mul, routing, symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Sizes of the program's dims and the routings of one unit."""
+
+    sizes: Mapping[str, Size]
+    routings: Mapping[str, Routing]
+
+    def dim(self, name: str, axes: tuple[str, ...]) -> Size:
+        """The share of a dimension that the fullest rank of these axes holds."""
+        size = self.sizes[name]
+        for ranks in (product(axes),) if axes else ():
+            size = ceildiv(size, ranks)
+        return size
+
+    def elements(self, tensor: Tensor) -> Size:
+        """Elements on the fullest rank: choices that spread rows over ranks are taken at their load."""
+        return self._count(tensor.dims, _cuts(tensor), routed_axes(tensor), tensor.every)
+
+    def bytes(self, tensor: Tensor) -> Size:
+        return mul(self.elements(tensor), format_of(tensor.dtype).bytes)
+
+    def iteration(self, op: LocalOp, names: tuple[str, ...]) -> Size:
+        """Points of an operator's iteration space on the fullest rank."""
+        cuts = {d: axes for d, axes in op.sharding}
+        spread: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for tensor in (op.result, *(u.tensor for u in op.operands)):
+            for tag, (kind, axes) in routed_axes(tensor).items():
+                if tag not in spread or kind == "one":
+                    spread[tag] = ("one" if _has_picks(self, tag, names) else kind, axes)
+        for tensor in (op.result, *(u.tensor for u in op.operands)):
+            for d, axes in _cuts(tensor).items():
+                if d in names and d not in cuts and tensor.kind == "value":
+                    cuts[d] = axes
+        every = max((u.tensor.every for u in op.operands), default=1)
+        return self._count(names, cuts, spread, every)
+
+    def tokens(self, cuts: Mapping[str, tuple[str, ...]]) -> Size:
+        """Query tokens of a step on one rank (or over the ranks that share them)."""
+        return mul(self.dim("B", cuts.get("B", ())), self.dim("Q", cuts.get("Q", ())))
+
+    def _count(
+        self,
+        names: tuple[str, ...],
+        cuts: Mapping[str, tuple[str, ...]],
+        spread: Mapping[str, tuple[str, tuple[str, ...]]],
+        every: int,
+    ) -> Size:
+        factors: list[Size] = []
+        taken: set[str] = set()
+        for tag, (kind, axes) in spread.items():
+            route = self.routings.get(tag)
+            if route is None or not axes or "B" not in names:
+                continue
+            tokens = self.tokens(cuts)
+            picks = self.picks(route)
+            ranks = product(axes)
+            if kind == "one" and all(p in names for p in route.picks) and route.picks:
+                factors.append(routing("fullest", ranks, mul(tokens, picks), tag=tag))
+                taken.update(("B", "Q", *route.picks))
+            elif not route.of_state and route.picks:
+                factors.append(routing("copies", ranks, self.sizes[route.target], picks, tokens, tag=tag))
+                taken.update(("B", "Q"))
+        factors.extend(self.dim(n, cuts.get(n, ())) for n in names if n not in taken)
+        if every > 1 and "Q" in names:
+            return mul(*factors) * _one_in(every)
+        return mul(*factors) if factors else ONE
+
+    def picks(self, route: Routing) -> Size:
+        return mul(*(self.sizes[p] for p in route.picks)) if route.picks else ONE
+
+
+def _one_in(every: int) -> Size:
+    from fractions import Fraction
+
+    from rooflang.size import const
+
+    return const(Fraction(1, every))
+
+
+def _has_picks(extents: Extents, tag: str, names: tuple[str, ...]) -> bool:
+    route = extents.routings.get(tag)
+    return route is not None and bool(route.picks) and all(p in names for p in route.picks)
+
+
+def product(axes: tuple[str, ...]) -> Size:
+    """The number of ranks of these axes."""
+    return mul(*(symbol(a) for a in axes)) if axes else ONE
+
+
+def _cuts(tensor: Tensor) -> dict[str, tuple[str, ...]]:
+    cuts: dict[str, tuple[str, ...]] = {}
+    for axis, c in tensor.layout:
+        if isinstance(c, Split):
+            cuts[c.dim] = (*cuts.get(c.dim, ()), axis)
+    return cuts
+
+
+def routed_axes(tensor: Tensor) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By choice: how a value is partial under it and over which axes."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for axis, c in tensor.layout:
+        if isinstance(c, Partial) and c.routed:
+            kind, axes = found.get(c.routed, (c.kind, ()))
+            found[c.routed] = (kind, (*axes, axis))
+    return found
+
+
+def cuts_of(tensor: Tensor) -> dict[str, tuple[str, ...]]:
+    return _cuts(tensor)

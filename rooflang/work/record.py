@@ -1,0 +1,75 @@
+"""What one kernel or collective costs, as symbolic amounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rooflang.size import ZERO, Size, add
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Amounts on one device of `pool`, symbolic in B, Q, S, the mesh axes and `domain`.
+
+    flops            by matrix rate (fp4, fp8, bf16, ...), multiply and add counted as 2
+    vector           element operations outside the matrix unit
+    exponentials     transcendental evaluations
+    reads, writes    bytes of main memory by class: weight, expert, state, activation
+    up_out, up_in    bytes on the scale-up links, out and in
+    far_out, far_in  bytes on the scale-out links
+    up_hops, far_hops    dependent messages on either (0 when the group is a single rank)
+    """
+
+    pool: str
+    flops: Mapping[str, Size] = field(default_factory=dict)
+    vector: Size = ZERO
+    exponentials: Size = ZERO
+    reads: Mapping[str, Size] = field(default_factory=dict)
+    writes: Mapping[str, Size] = field(default_factory=dict)
+    up_out: Size = ZERO
+    up_in: Size = ZERO
+    far_out: Size = ZERO
+    far_in: Size = ZERO
+    up_hops: Size = ZERO
+    far_hops: Size = ZERO
+
+    def plus(self, other: Work) -> Work:
+        """The two together, as one kernel on one device."""
+        return Work(
+            self.pool,
+            _join(self.flops, other.flops),
+            self.vector + other.vector,
+            self.exponentials + other.exponentials,
+            _join(self.reads, other.reads),
+            _join(self.writes, other.writes),
+            self.up_out + other.up_out,
+            self.up_in + other.up_in,
+            self.far_out + other.far_out,
+            self.far_in + other.far_in,
+            self.up_hops + other.up_hops,
+            self.far_hops + other.far_hops,
+        )
+
+
+def _join(a: Mapping[str, Size], b: Mapping[str, Size]) -> Mapping[str, Size]:
+    if not b:
+        return a
+    joined = dict(a)
+    for key, value in b.items():
+        joined[key] = add(joined[key], value) if key in joined else value
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Operators that run together (or one collective), with their summed work.
+
+    `engine` is compute or link; a collective that crosses pools has one kernel on each side.
+    """
+
+    name: str
+    section: str
+    engine: str
+    work: Work
+    results: tuple[str, ...]

@@ -1,0 +1,97 @@
+"""The cost of a unit: its kernels and collectives in order, each with symbolic work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from rooflang.lowered import LocalOp, Unit, Use
+from rooflang.size import Size, add
+from rooflang.work.arithmetic import arithmetic
+from rooflang.work.extent import Extents
+from rooflang.work.links import move_work
+from rooflang.work.record import Kernel, Work
+from rooflang.work.traffic import VIEWS, producers, read_bytes, roots, write_bytes
+
+
+@lru_cache(maxsize=4096)
+def unit_work(
+    unit: Unit, sizes: tuple[tuple[str, Size], ...], meshes: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[Kernel, ...]:
+    """Kernels of one unit for one layer. Fused operators share a kernel; views cost nothing."""
+    extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
+    made = producers(unit)
+    looked = roots(unit)
+    outside = _leaving(unit, made)
+    read: dict[tuple[str, object, object], None] = {}
+    kernels: dict[str, Kernel] = {}
+    mesh_of = dict(meshes)
+    for op in unit.ops:
+        if op.is_collective:
+            for side, work in enumerate(move_work(op, extents, mesh_of)):
+                name = f"{op.kernel}:{side}"
+                kernels[name] = Kernel(name, op.section, "link", work, (op.result.name,))
+        elif op.operator not in VIEWS:
+            work = _compute(op, extents, made, looked, outside, read)
+            _collect(kernels, op, work)
+    return tuple(kernels.values())
+
+
+def _collect(kernels: dict[str, Kernel], op: LocalOp, work: Work) -> None:
+    before = kernels.get(op.kernel)
+    results = (*before.results, op.result.name) if before else (op.result.name,)
+    kernels[op.kernel] = Kernel(op.kernel, op.section, "compute", before.work.plus(work) if before else work, results)
+
+
+def _leaving(unit: Unit, made: Mapping[object, str]) -> set[object]:
+    """Values that some other kernel, collective or unit reads."""
+    leaving: set[object] = {t for _, t in unit.outputs}
+    looked = roots(unit)
+    for op in unit.ops:
+        if op.operator in VIEWS:
+            continue
+        for use in op.operands:
+            for tensor in (use.tensor, use.index):
+                if tensor is None:
+                    continue
+                base = looked.get(tensor, tensor)
+                if made.get(base) != op.kernel:
+                    leaving.add(base)
+    leaving.update(looked[t] for t in list(leaving) if t in looked)  # type: ignore[index]
+    return leaving
+
+
+def _compute(
+    op: LocalOp,
+    extents: Extents,
+    made: Mapping[object, str],
+    looked: Mapping[object, object],
+    outside: set[object],
+    read: dict[tuple[str, object, object], None],
+) -> Work:
+    flops, vector, exponentials = arithmetic(op, extents)
+    reads: dict[str, Size] = {}
+    for position, use in enumerate(op.operands):
+        if op.operator == "append" and position == 0:
+            continue
+        for part in (use, *([Use(use.index)] if use.index is not None else [])):
+            base = looked.get(part.tensor, part.tensor)
+            if made.get(base) == op.kernel and part.tensor.kind == "value":
+                continue
+            key = (op.kernel, _identity(part.tensor, base), part.index)
+            if key in read:
+                continue
+            read[key] = None
+            kind, amount = read_bytes(part, extents)
+            reads[kind] = add(reads[kind], amount) if kind in reads else amount
+    writes: dict[str, Size] = {}
+    if op.operator == "append" or op.result in outside:
+        kind, amount = write_bytes(op, extents)
+        writes[kind] = amount
+    return Work(op.result.pool, flops, vector, exponentials, reads, writes)
+
+
+def _identity(tensor: object, base: object) -> object:
+    """Versions of one cache are one buffer."""
+    name = getattr(base, "name", "")
+    return name.rstrip("+") if getattr(base, "kind", "") == "state" else base
