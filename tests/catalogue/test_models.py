@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import pytest
 
@@ -17,7 +18,8 @@ from catalogue.models.counts import (
     state_bytes,
 )
 from catalogue.models.layers import runs
-from rooflang.design import Repeat
+from rooflang.design import Repeat, Weight, walk
+from rooflang.dtype import format_of
 from rooflang.typing import type_program
 
 CONTEXTS = (4096, 32768, 131072, 1048576)
@@ -132,6 +134,20 @@ def test_v4_cache_against_v32() -> None:
         assert kv_bytes_per_token(design, context) / (depth * 8 * 128 * 2 * 2) == pytest.approx(
             0.02, abs=0.001
         )
+
+
+@pytest.mark.parametrize(("name", "gigabytes"), [("deepseek-v4-pro", 864.7), ("deepseek-v4-flash", 159.6)])
+def test_weight_bytes_are_those_of_the_checkpoint(name: str, gigabytes: float) -> None:
+    """Published sizes are about 865 GB and 160 GB, draft layer included."""
+    program = load_model(name).program
+    counts = {s.name: s.count for s in program.body if isinstance(s, Repeat)}
+    total = 0.0
+    for path, statement in walk(program.body):
+        if isinstance(statement, Weight):
+            sizes = [program.sizes[d].at() for d in statement.dims]
+            layers = counts.get(path[0], 1)
+            total += layers * float(prod(sizes) * format_of(statement.dtype).bytes)
+    assert total / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 
 def test_layers_are_grouped_by_the_longest_period() -> None:
