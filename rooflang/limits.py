@@ -9,11 +9,13 @@ import re
 from typing import Final
 
 MAX_TEXT_BYTES: Final = 512 * 1024
-MAX_TOKENS: Final = 120_000
+MAX_TOKENS: Final = 60_000  # words, numbers and marks
+MAX_ITEMS: Final = 200  # between one pair of ( ) or [ ]
 MAX_NESTING: Final = 16  # open brackets of any kind
 MAX_STATEMENTS: Final = 5_000  # after nested calls are flattened; sections and repeats count
 MAX_BLOCKS: Final = 1_000  # sections and repeats
 MAX_DIMS: Final = 1_000  # declared dimensions
+MAX_PLAN_LINES: Final = 2_000  # of placement and schedule together
 MAX_SIZE_NODES: Final = 200
 MAX_INTEGER: Final = 10**15
 MAX_DIGITS: Final = 32  # of a number that is not a whole number
