@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rooflang.dtype import format_of, index_dim
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
-from rooflang.size import Size, const, mul, routing
+from rooflang.size import ZERO, Size, const, mul, routing
 from rooflang.work.extent import Extents, cuts_of
 
 
@@ -38,6 +38,8 @@ def read_bytes(use: Use, extents: Extents) -> tuple[str, Size]:
     """(class, bytes) of one operand read from main memory."""
     tensor = use.tensor
     width = format_of(tensor.dtype).bytes
+    if tensor.kind == "input":
+        return "activation", ZERO  # token ids are few, and noise is made on chip
     if use.index is None:
         kind = tensor.kind if tensor.kind in ("weight", "state") else "activation"
         return kind, mul(extents.elements(tensor), width)

@@ -1,0 +1,191 @@
+"""The whole frontier of one structure: every mesh, batch, micro-batch count and draft depth at once.
+
+A structure says which axes exist and what they cut; their sizes are swept here, for a cluster of `count`
+devices that runs as many equal replicas as fit.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalogue.devices import Device
+from evaluator.errors import ConfigurationError
+from evaluator.evaluate import Evaluation, evaluate
+from evaluator.frontier import Point, pareto
+from evaluator.scenario import Scenario
+from rooflang.design import Design, Mesh, Pool
+from rooflang.lower import lower
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The grids that both sides of a comparison share.
+
+    `batches` are sequences in flight per replica; `drafts` drafted tokens; micro-batches are those of
+    the design's schedule, doubled up to the number of stages with a pipeline.
+    """
+
+    batches: tuple[int, ...]
+    drafts: tuple[int, ...] = (0, 1, 2, 3)
+    sizes: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+    most_configurations: int = 600
+
+
+def standard_grid(count: int) -> Grid:
+    """Batches by factors of √2 up to 8,192 sequences per device."""
+    top = 8192 * count
+    steps = {int(round(2 ** (i / 2))) for i in range(0, 60)}
+    return Grid(tuple(sorted(b for b in steps if b <= top)))
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Every point of a sweep as flat arrays, and the frontier among those that fit."""
+
+    points: tuple[Point, ...]
+    evaluated: int
+    fitting: int
+
+
+def configurations(design: Design, count: int, grid: Grid) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
+    """Mesh sizes that divide what they cut and fit on `count` devices: (size by axis, devices), one row each.
+
+    Axes of the first pool take powers of two; those of further pools also 3·2^i, so that pools can be
+    balanced. When there are too many, those that leave the fewest devices idle are kept.
+    """
+    lowered = lower(design)
+    meshes = lowered.meshes
+    axes = [a for _, names in meshes for a in names]
+    first = set(meshes[0][1])
+    several = len(meshes) > 1
+    choices = [
+        [s for s in grid.sizes if s <= count and (several or a not in first or (s & (s - 1)) == 0)] for a in axes
+    ]
+    rows = np.array(list(itertools.product(*choices)), dtype=float) if axes else np.ones((1, 0))
+    by_axis = {a: rows[:, i] for i, a in enumerate(axes)}
+    total = np.zeros(len(rows))
+    for _, names in meshes:
+        total += np.prod([by_axis[a] for a in names], axis=0) if names else 1.0
+    keep = total <= count
+    for condition in lowered.conditions:
+        size = lowered.sizes[condition.dim].constant
+        ranks = np.prod([by_axis[a] for a in condition.axes], axis=0) * condition.multiple
+        keep &= np.mod(float(size or 1), ranks) == 0
+    rows, total = rows[keep], total[keep]
+    if len(rows) > grid.most_configurations:
+        used = total * np.floor(count / total)
+        order = np.lexsort((-total, -used))[: grid.most_configurations]
+        rows, total = rows[order], total[order]
+    return {a: rows[:, i] for i, a in enumerate(axes)}, total
+
+
+def sweep(
+    design: Design,
+    devices: Mapping[str, Device],
+    count: int,
+    scenario: Scenario,
+    grid: Grid,
+    *,
+    clock: str = "overlapped",
+    setting: str = "achievable",
+    name: str = "",
+) -> Swept:
+    """The frontier of a structure on a cluster. Raises ConfigurationError when nothing can be placed."""
+    by_axis, total = configurations(design, count, grid)
+    if not len(total):
+        raise ConfigurationError(
+            f"a mesh must divide the model's sizes and fit on {count} devices, but none does; use more devices"
+        )
+    wide = {a: v[:, None, None, None] for a, v in by_axis.items()}
+    batch = np.array(grid.batches, dtype=float)[None, :, None, None]
+    drafts = np.array(grid.drafts, dtype=float)[None, None, :, None]
+    if not any(s.draft for s in lower(design).segments):
+        drafts = drafts[:, :, :1]
+    m, rows = _microbatches(design, wide)
+    e = evaluate(design, devices, scenario, batch, axes=wide, microbatches=m, drafted=drafts, setting=setting)
+    seconds = e.seconds(clock)
+    shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), rows.shape)
+    replicas = np.floor(count / total)[:, None, None, None]
+    user = np.broadcast_to(e.per_user(clock), shape)
+    gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
+    fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, rows), batch >= m), shape)
+    where = np.flatnonzero(fits)
+    if not len(where):
+        return Swept((), int(np.prod(shape)), 0)
+    x, y = user.ravel()[where], gpu.ravel()[where]
+    best = pareto(x, y)
+    points = []
+    for i in best:
+        index = np.unravel_index(where[i], shape)
+        points.append(_point(index, x[i], y[i], by_axis, batch, replicas, m, drafts, shape, name))
+    return Swept(tuple(points), int(np.prod(shape)), len(where))
+
+
+def _microbatches(design: Design, axes: Mapping[str, NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Micro-batch counts along the last axis, and which of them are meant for each configuration."""
+    base = float(design.schedule.microbatches)
+    pipeline = design.placement.pipeline
+    if pipeline is None:
+        return np.array(base).reshape(1, 1, 1, 1), np.array(True).reshape(1, 1, 1, 1)
+    stages = axes[pipeline]
+    counts = np.concatenate([stages * base, stages * 2 * base], axis=3)
+    wanted = np.concatenate([np.ones_like(stages, bool), stages > 1], axis=3)
+    return counts, wanted
+
+
+def _point(
+    index: Sequence[np.intp],
+    x: float,
+    y: float,
+    by_axis: Mapping[str, NDArray[np.float64]],
+    batch: NDArray[np.float64],
+    replicas: NDArray[np.float64],
+    m: NDArray[np.float64],
+    drafts: NDArray[np.float64],
+    shape: tuple[int, ...],
+    name: str,
+) -> Point:
+    def at(values: NDArray[np.float64]) -> int:
+        return int(np.broadcast_to(values, shape)[tuple(index)])
+
+    configuration = {a: int(v[index[0]]) for a, v in by_axis.items()}
+    configuration |= {"replicas": at(replicas), "microbatches": at(m), "drafted": at(drafts)}
+    return Point(float(x), float(y), at(batch) * at(replicas), configuration, name)
+
+
+def concrete(design: Design, configuration: Mapping[str, int], device: str | Mapping[str, str]) -> Design:
+    """The design of one point: mesh sizes, pool counts and micro-batches filled in."""
+    meshes = tuple(
+        Mesh(m.pool, tuple((a, configuration.get(a, size)) for a, size in m.axes)) for m in design.placement.meshes
+    )
+    counts = {m.pool: int(np.prod([s for _, s in m.axes])) for m in meshes}
+    kinds = device if isinstance(device, Mapping) else {p.name: device for p in design.pools}
+    pools = tuple(Pool(p.name, kinds[p.name], counts.get(p.name, 1)) for p in design.pools)
+    from dataclasses import replace
+
+    schedule = replace(design.schedule, microbatches=configuration.get("microbatches", design.schedule.microbatches))
+    return design.with_(pools=pools, placement=replace(design.placement, meshes=meshes), schedule=schedule)
+
+
+def at_point(
+    design: Design,
+    devices: Mapping[str, Device],
+    scenario: Scenario,
+    point: Point,
+    *,
+    setting: str,
+) -> Evaluation:
+    """The full evaluation of one operating point of a sweep."""
+    configuration = point.configuration
+    names = [a for _, axes in lower(design).meshes for a in axes]
+    return evaluate(
+        design, devices, scenario, float(point.batch // configuration["replicas"]),
+        axes={a: float(configuration[a]) for a in names if a in configuration},
+        microbatches=float(configuration["microbatches"]), drafted=float(configuration["drafted"]),
+        setting=setting,
+    )  # fmt: skip
