@@ -11,12 +11,14 @@ reach is ordered by three rounds of colour refinement, and by its order in the t
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rooflang.colours import coloured_roots
-from rooflang.design import Design, Fusion
+from rooflang.design import Design
 from rooflang.limits import FIXED_SYMBOLS
+from rooflang.targets import Line, Spelling, Targets, independent
 from rooflang.text.sizes import print_size
 from rooflang.value_graph import Graph, value_graph
 
@@ -62,16 +64,17 @@ def _form(design: Design) -> tuple[object, ...]:
         pools[pool.name]
     meshes = [(pools[m.pool], [axes[a] for a, _ in m.axes]) for m in design.placement.meshes]
     graph = value_graph(design.program)
-    order = _order(graph, lambda: _marks(design, graph, axes, pools))
+    targets = Targets(graph)
+    order = _order(graph, lambda: _marks(design, targets, axes, pools))
     numbering = _Numbering(graph, _Numbers(), {n: i for i, n in enumerate(order)}, {0: 0})
     nodes = [_node(numbering, n) for n in order]
     for block in sorted(range(len(graph.blocks)), key=lambda b: (graph.blocks[b].label, b)):
         _block(numbering, block)
-    blocks = [
-        (graph.blocks[b].label, numbering.block.get(graph.blocks[b].parent, -1)) for b in numbering.block
-    ]
-    placement = _placement(design, numbering, axes, pools)
-    schedule = _schedule(design, numbering)
+    parents = [(graph.blocks[b].label, graph.blocks[b].parent) for b in numbering.block]
+    blocks = [(label, numbering.block.get(parent, -1)) for label, parent in parents]
+    spelling = Spelling(targets, numbering.node, numbering.block)
+    placement = _placement(design, numbering.dims, spelling, axes, pools)
+    schedule = _schedule(design, spelling)
     outputs = [numbering.node[n] for n in graph.outputs]
     dims = _sizes(design, numbering.dims, axes)
     return nodes, blocks, outputs, dims, len(design.pools), meshes, placement, schedule
@@ -136,105 +139,48 @@ def _block(numbering: _Numbering, block: int) -> int:
     return found
 
 
-def _placement(design: Design, numbering: _Numbering, axes: _Numbers, pools: _Numbers) -> tuple[object, ...]:
+def _placement(design: Design, dims: _Numbers, spelling: Spelling, axes: _Numbers, pools: _Numbers) -> object:
     placement = design.placement
-    shards = [
-        (_targets(s.target, numbering), (numbering.dims[s.dim], [axes[a] for a in s.axes]))
-        for s in placement.shards
+    shards: list[Line] = [
+        ((spelling.anything(s.target),), (dims[s.dim], [axes[a] for a in s.axes])) for s in placement.shards
     ]
-    homes = [(_targets(t, numbering, values=False), pools[p]) for t, p in placement.homes]
+    homes: list[Line] = [((spelling.sections(target),), pools[pool]) for target, pool in placement.homes]
     pipeline = -1 if placement.pipeline is None else axes[placement.pipeline]
-    return _independent(shards), _independent(homes), pipeline
+    return independent(shards), independent(homes), pipeline
 
 
-def _schedule(design: Design, numbering: _Numbering) -> tuple[object, ...]:
+def _schedule(design: Design, spelling: Spelling) -> object:
     schedule = design.schedule
-    streams = sorted(_targets(t, numbering, values=False) for t in schedule.streams)
-    named = _named(numbering.graph)
-    fusions = [(_fused(f, numbering, named), 0) for f in schedule.fusions]
-    return schedule.microbatches > 1, schedule.overlap_links, streams, _independent(fusions)
+    streams: list[Line] = [((spelling.sections(target),), 0) for target in schedule.streams]
+    fusions: list[Line] = [
+        (tuple(spelling.value(f.target, v) for v in f.values), 0) for f in schedule.fusions
+    ]
+    return schedule.microbatches > 1, schedule.overlap_links, independent(streams), independent(fusions)
 
 
-def _targets(target: str, numbering: _Numbering, values: bool = True) -> tuple[str, ...]:
-    """The blocks whose path ends with a target, and the values of that name; the target itself if none."""
-    found = [f"b{n:06}" for b, n in numbering.block.items() if _ends(numbering.graph.blocks[b].path, target)]
-    if values:
-        found += [f"v{i:06}" for n, i in numbering.node.items() if numbering.graph.nodes[n].name == target]
-    return tuple(sorted(found)) or (f"?{target}",)
-
-
-def _named(graph: Graph) -> dict[str, list[int]]:
-    """The definitions of each name."""
-    named: dict[str, list[int]] = {}
-    for number, node in enumerate(graph.nodes):
-        named.setdefault(node.name, []).append(number)
-    return named
-
-
-def _fused(fusion: Fusion, numbering: _Numbering, named: dict[str, list[int]]) -> tuple[str, ...]:
-    blocks = _inside(numbering.graph, fusion.target)
-    found: set[str] = set()
-    for value in fusion.values:
-        here = [
-            f"v{numbering.node[n]:06}"
-            for n in named.get(value, ())
-            if numbering.graph.nodes[n].block in blocks and n in numbering.node
-        ]
-        found.update(here or (f"?{fusion.target}.{value}",))
-    return tuple(sorted(found))
-
-
-def _inside(graph: Graph, target: str) -> set[int]:
-    """Blocks whose path ends with a target, and all blocks within them."""
-    found: set[int] = set()
-    for number, block in enumerate(graph.blocks):
-        if block.parent in found or _ends(block.path, target):
-            found.add(number)
-    return found
-
-
-def _ends(path: str, target: str) -> bool:
-    return path == target or path.endswith("." + target)
-
-
-def _independent(lines: Iterable[tuple[tuple[str, ...], object]]) -> list[tuple[tuple[str, ...], object]]:
-    """Lines sorted by what they speak of, unless two of them speak of partly the same."""
-    lines = list(lines)
-    owner: dict[str, tuple[str, ...]] = {}
-    for targets, _ in lines:
-        if any(owner.setdefault(t, targets) != targets for t in targets):
-            return lines
-    return sorted(lines, key=lambda line: line[0])
-
-
-def _marks(design: Design, graph: Graph, axes: _Numbers, pools: _Numbers) -> dict[int, int]:
+def _marks(design: Design, targets: Targets, axes: _Numbers, pools: _Numbers) -> dict[int, int]:
     """What placement and schedule say of a definition, counted, to tell apart what is otherwise alike."""
-    named = _named(graph)
     marks: dict[int, int] = {}
+    blocks: dict[int, int] = {}
 
-    def mark(blocks: set[int], nodes: Iterable[int], amount: int) -> None:
-        for number in nodes:
-            if not blocks or graph.nodes[number].block in blocks:
-                marks[number] = marks.get(number, 0) + amount
+    def mark(found: dict[int, int], numbers: Iterable[int], amount: int) -> None:
+        for number in numbers:
+            found[number] = found.get(number, 0) + amount
 
-    everything = range(len(graph.nodes))
     for shard in design.placement.shards:
-        amount = 1 + sum((axes[a] + 1) * 31**i for i, a in enumerate(shard.axes))
-        mark(set(), named.get(shard.target, ()), amount * 1_000_003)
-        blocks = _inside(graph, shard.target)
-        if blocks:
-            mark(blocks, everything, amount * 7_919)
+        amount = 1 + sum((axes[a] + 1) * 31**i for i, a in enumerate(shard.axes[:8]))
+        mark(marks, targets.named.get(shard.target, ()), amount * 1_000_003)
+        mark(blocks, targets.blocks(shard.target), amount * 7_919)
     for target, pool in design.placement.homes:
-        blocks = _inside(graph, target)
-        if blocks:
-            mark(blocks, everything, (pools[pool] + 1) * 104_729)
+        mark(blocks, targets.blocks(target), (pools[pool] + 1) * 104_729)
     for target in design.schedule.streams:
-        blocks = _inside(graph, target)
-        if blocks:
-            mark(blocks, everything, 15_485_863)
-    for fusion in design.schedule.fusions:
-        blocks = _inside(graph, fusion.target)
-        for value in fusion.values:
-            if blocks:
-                mark(blocks, named.get(value, ()), 179_424_673 * len(fusion.values))
-    return marks
+        mark(blocks, targets.blocks(target), 15_485_863)
+    fused = Counter((f.target, v, len(f.values)) for f in design.schedule.fusions for v in f.values)
+    for (target, value, length), count in fused.items():
+        inside = targets.inside(target)
+        here = (n for n in targets.named.get(value, ()) if targets.graph.nodes[n].block in inside)
+        mark(marks, here, 179_424_673 * length * count)
+    total = {0: 0}
+    for number, block in enumerate(targets.graph.blocks[1:], 1):
+        total[number] = total[block.parent] + blocks.get(number, 0)
+    return {n: marks.get(n, 0) + total[node.block] for n, node in enumerate(targets.graph.nodes)}
