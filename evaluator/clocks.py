@@ -2,68 +2,216 @@
 
     serial       nothing overlaps: m times the sum over kernels
     overlapped   the schedule as written: the longest of one micro-batch's chain, each engine's work, and
-                 each resource's work
+                 the memory traffic of engines that run at the same time
     limit        perfect overlap of everything that dependencies allow, activations on chip
+
+A clock is computed when it is asked for. `m` micro-batches re-read the weights that they use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from evaluator.numeric import Numeric, Value
-from evaluator.plan import Item, Plan
-from evaluator.price import Price
+from evaluator.plan import Plan
+from evaluator.price import RESOURCES, Price
 from evaluator.rates import Rates
 from rooflang.work import product
 
 CLOCKS = ("limit", "overlapped", "serial")
 
 
-@dataclass(slots=True)
-class _Sums:
-    """Sums over kernels of one micro-batch: chain, engines per pool, resources per pool."""
-
-    chain: Value = 0.0
-    layers: Value = 0.0
-    engines: dict[tuple[str, str], Value] = field(default_factory=dict)
-    resources: dict[tuple[str, str], Value] = field(default_factory=dict)
-    certain: dict[tuple[str, str], Value] = field(default_factory=dict)
-    visits: dict[tuple[str, str, str], Value] = field(default_factory=dict)
-    hidden: Value = 0.0
-
-
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """Seconds of a step by clock, and what binds under each."""
+class Runs:
+    """How often each distinct kernel runs in a step: by work, in layers of the model and of the draft."""
 
-    seconds: Mapping[str, Value]
-    parts: Mapping[str, Mapping[str, Value]]
+    model: tuple[tuple[int, int], ...]
+    draft: tuple[tuple[int, int], ...]
 
 
-class _Collector:
-    """Adds narrow arrays first: terms are kept apart by shape until the end."""
+@lru_cache(maxsize=512)
+def _runs(plan: Plan, kind: str, pool: str = "", segment: str = "") -> Runs:
+    """Runs of the kernels of one kind: chain, layers, or an engine (optionally of a pool or a segment)."""
+    model: dict[int, int] = {}
+    draft: dict[int, int] = {}
+    for item in plan.items:
+        if segment and item.segment != segment:
+            continue
+        if pool and plan.works[item.work].pool != pool:
+            continue
+        if kind == "layers" and (item.draft or not item.repeated):
+            continue
+        if kind in ("chain", "layers") and item.pair is not None:
+            continue  # both sides of a transfer between pools run at the same time
+        if kind in ("compute", "link") and item.kernel.engine != kind:
+            continue
+        target = draft if item.draft else model
+        target[item.work] = target.get(item.work, 0) + item.layers
+    return Runs(tuple(model.items()), tuple(draft.items()))
 
-    def __init__(self) -> None:
-        self._by_shape: dict[object, dict[tuple[int, ...], Value]] = {}
 
-    def add(self, key: object, value: Value, factor: Value) -> None:
-        shape = np.shape(value)
-        slot = self._by_shape.setdefault(key, {})
-        term = value * factor
+def _accumulate(runs: tuple[tuple[int, int], ...], value: Callable[[int], Value]) -> Value:
+    """Sum of runs times values; narrow arrays are summed apart and widened once."""
+    groups: dict[tuple[int, ...], Value] = {}
+    for work, count in runs:
+        term = value(work)
+        if isinstance(term, float) and term == 0.0:
+            continue
         shape = np.shape(term)
-        slot[shape] = slot[shape] + term if shape in slot else term
+        scaled = term if count == 1 else term * count
+        groups[shape] = groups[shape] + scaled if shape in groups else scaled
+    total: Value = 0.0
+    for shape in sorted(groups, key=lambda s: int(np.prod(s))):
+        total = total + groups[shape]
+    return total
 
-    def total(self, key: object) -> Value:
-        total: Value = 0.0
-        for shape in sorted(self._by_shape.get(key, {}), key=lambda s: int(np.prod(s))):
-            total = total + self._by_shape[key][shape]
+
+@dataclass(slots=True, weakref_slot=True)
+class _Inputs:
+    plan: Plan
+    prices: list[Price]
+    numerics: Mapping[str, Numeric]
+    rates: Mapping[str, Rates]
+    microbatches: Value
+    drafted: Value
+    stages: Value
+
+
+@dataclass
+class Steps:
+    """Seconds of one step of B sequences by clock, and what it is the maximum of (`parts`)."""
+
+    inputs: _Inputs
+    _parts: dict[str, dict[str, Value]] = field(default_factory=dict)
+    _seconds: dict[str, Value] = field(default_factory=dict)
+
+    def seconds(self, clock: str) -> Value:
+        if clock not in self._seconds:
+            if clock == "limit":
+                self._seconds[clock] = np.minimum(_largest(self.parts("limit")), self.seconds("overlapped"))
+            elif clock == "serial":
+                # Micro-batches may also run one after the other, so no schedule has to be slower than that.
+                self._seconds[clock] = np.maximum(_largest(self.parts("serial")), self.seconds("overlapped"))
+            else:
+                self._seconds[clock] = _largest(self.parts(clock))
+        return self._seconds[clock]
+
+    def parts(self, clock: str) -> dict[str, Value]:
+        """The terms of which the clock is the maximum, in seconds."""
+        if clock not in self._parts:
+            make = {"limit": self._limit, "overlapped": self._overlapped, "serial": self._serial}[clock]
+            self._parts[clock] = make()
+        return self._parts[clock]
+
+    def sum(self, kind: str, value: Callable[[Price], Value], pool: str = "", segment: str = "") -> Value:
+        """Sum over the kernels of one kind of a value of their price, for one micro-batch."""
+        i = self.inputs
+        runs = _runs(i.plan, kind, pool, segment)
+        total = _accumulate(runs.model, lambda w: value(i.prices[w]))
+        if runs.draft and np.any(i.drafted):
+            total = total + i.drafted * _accumulate(runs.draft, lambda w: value(i.prices[w]))
         return total
 
-    def keys(self) -> list[object]:
-        return list(self._by_shape)
+    @cached_property
+    def chain(self) -> Value:
+        """Seconds of one micro-batch's kernels one after the other, less what runs beside transfers."""
+        return self._all - self._hidden
+
+    @cached_property
+    def _all(self) -> Value:
+        return self.sum("chain", _seconds)
+
+    @cached_property
+    def _hidden(self) -> Value:
+        """Time of sections on a second stream that passes beside the transfers of their layer."""
+        i = self.inputs
+        hidden: Value = 0.0
+        beside: dict[int, list[tuple[int, int, bool, bool]]] = {}
+        for item in i.plan.items:
+            if item.stream or item.kernel.engine == "link":
+                beside.setdefault(item.unit, []).append((item.work, item.layers, item.stream, item.draft))
+        for group in beside.values():
+            streams = [i.prices[w].seconds for w, _, s, _ in group if s]
+            moves = [i.prices[w].seconds for w, _, s, _ in group if not s]
+            if streams and moves:
+                runs = group[0][1] * i.drafted if group[0][3] else float(group[0][1])
+                hidden = hidden + runs * np.minimum(sum(streams[1:], streams[0]), sum(moves[1:], moves[0]))
+        return hidden
+
+    @cached_property
+    def _stage(self) -> tuple[Value, Value]:
+        """(share of a step's work on the fullest pipeline stage, seconds of passing the residual on)."""
+        i = self.inputs
+        axis = i.plan.lowered.design.placement.pipeline
+        if axis is None:
+            return 1.0, 0.0
+        total = float(i.plan.layers)
+        fullest = np.ceil(total / i.stages) / total * self.sum("layers", _seconds)
+        share = np.maximum(1.0 / i.stages, fullest / self._all)
+        pool = next(p for p, axes in i.plan.lowered.meshes if axis in axes)
+        n, r = i.numerics[pool], i.rates[pool]
+        near = n(product(dict(i.plan.lowered.meshes)[pool])) <= r.device.scale_up_domain
+        amount = n(i.plan.residual[pool]) if pool in i.plan.residual else 0.0
+        seconds = np.where(
+            near,
+            amount / r.up_bytes_per_second + r.efficiency.scale_up_latency_seconds,
+            amount / r.far_bytes_per_second + r.efficiency.scale_out_latency_seconds,
+        )
+        return share, np.where(np.asarray(i.stages) > 1, seconds, 0.0)
+
+    def _overlapped(self) -> dict[str, Value]:
+        i = self.inputs
+        m = i.microbatches
+        share, send = self._stage
+        parts: dict[str, Value] = {"chain": self.chain + send * i.stages}
+        overlap = i.plan.lowered.design.schedule.overlap_links
+        several = len(i.rates) > 1
+        for pool in i.rates:
+            if overlap:
+                parts[f"{pool} compute"] = m * share * self.sum("compute", _seconds, pool)
+                parts[f"{pool} links"] = m * (share * self.sum("link", _seconds, pool) + send)
+                parts[f"{pool} memory"] = m * share * self.sum("all", _resource("memory"), pool)
+            else:
+                busy = self.sum("all", _seconds, pool) if several else self.chain
+                parts[f"{pool} engine"] = m * (share * busy + send)
+        return parts
+
+    def _serial(self) -> dict[str, Value]:
+        i = self.inputs
+        share, send = self._stage
+        if i.plan.lowered.design.placement.pipeline is None:
+            return {"chain": i.microbatches * self._all}
+        return {"chain": np.maximum(i.microbatches, i.stages) * (share * self._all + send)}
+
+    def _limit(self) -> dict[str, Value]:
+        """Work over rates; with several pools a token also visits them in turn."""
+        i = self.inputs
+        parts: dict[str, Value] = {}
+        for pool, r in i.rates.items():
+            credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
+            for name in RESOURCES:
+                work = self.sum("all", _certain if name == "memory" else _resource(name), pool) / i.stages
+                parts[f"{pool} {name}"] = i.microbatches * np.maximum(work - (credit if name == "memory" else 0.0), 0.0)
+        if len(i.rates) > 1:
+            parts["chain of pools"] = self._visits()
+        return parts
+
+    def _visits(self) -> Value:
+        i = self.inputs
+        total: Value = 0.0
+        for segment in dict.fromkeys(item.segment for item in i.plan.items):
+            for pool, r in i.rates.items():
+                credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
+                worst: Value = 0.0
+                for name in RESOURCES:
+                    value = self.sum("all", _certain if name == "memory" else _resource(name), pool, segment)
+                    worst = np.maximum(worst, value - (credit if name == "memory" else 0.0))
+                total = total + worst
+        return total
 
 
 def steps(
@@ -71,138 +219,28 @@ def steps(
     prices: list[Price],
     numerics: Mapping[str, Numeric],
     rates: Mapping[str, Rates],
-    m: Value,
+    microbatches: Value,
     drafted: Value,
     stages: Value,
 ) -> Steps:
-    """Seconds of one step of B sequences by clock; arrays broadcast over the grid.
-
-    `prices` are those of one micro-batch; `m` micro-batches, `drafted` serial draft passes, `stages`
-    pipeline stages.
-    """
-    c = _collect(plan, prices, drafted)
-    pools = list(rates)
-    overlap = plan.lowered.design.schedule.overlap_links
-    chain_all, layers = c.total("chain"), c.total("layers")
-    hidden = c.total("hidden")
-    share, send = _stage(plan, numerics, rates, chain_all, layers, stages)
-    chain = chain_all - hidden + send * stages
-    serial = np.maximum(m, stages) * (chain_all * share + send) if plan.lowered.design.placement.pipeline else m * chain_all
-    engines: dict[str, Value] = {}
-    for pool in pools:
-        compute, link = c.total(("compute", pool)), c.total(("link", pool))
-        if overlap:
-            engines[f"{pool} compute"] = m * compute * share
-            engines[f"{pool} links"] = m * (link * share + send)
-        else:
-            own = hidden if len(pools) == 1 else 0.0
-            engines[f"{pool}"] = m * ((compute + link - own) * share + send)
-    resources = {
-        f"{pool} {resource}": m * c.total((resource, pool)) * share
-        for pool in pools
-        for resource in ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out")
-    }
-    overlapped = _largest([chain, *engines.values(), *resources.values()])
-    # Several micro-batches may also run one after the other; a schedule never has to be slower than that.
-    serial = np.maximum(serial, overlapped)
-    limit, limits = _limit(plan, c, rates, m, stages)
-    limit = np.minimum(limit, overlapped)
-    return Steps(
-        {"limit": limit, "overlapped": overlapped, "serial": serial},
-        {"limit": limits, "overlapped": {"chain": chain, **engines, **resources}, "serial": {"chain": serial}},
-    )
+    """The clocks of a plan; `prices` are those of one micro-batch, arrays broadcast over the grid."""
+    return Steps(_Inputs(plan, prices, numerics, rates, microbatches, drafted, stages))
 
 
-def _collect(plan: Plan, prices: list[Price], drafted: Value) -> _Collector:
-    c = _Collector()
-    streams: dict[tuple[int, str], list[tuple[Item, Value, Value]]] = {}
-    for item in plan.items:
-        p = prices[item.work]
-        pool = plan.works[item.work].pool
-        runs: Value = item.layers * drafted if item.draft else float(item.layers)
-        seconds = p.seconds
-        if item.pair is not None:
-            # Both sides of a transfer between pools run at the same time.
-            extra = np.maximum(seconds - prices[plan.items[item.pair].work].seconds, 0.0)
-            c.add("chain", extra, runs)
-        else:
-            c.add("chain", seconds, runs)
-            if item.repeated and not item.draft:
-                c.add("layers", seconds, runs)
-        c.add((item.kernel.engine, pool), seconds, runs)
-        for resource, value in p.resources.items():
-            kept = p.certain if resource == "memory" else value
-            c.add((resource, pool), value, runs)
-            c.add(("certain", resource, pool), kept, runs)
-            c.add(("visit", item.segment, resource, pool), kept, runs)
-        if item.stream or item.kernel.engine == "link":
-            streams.setdefault((item.unit, pool), []).append((item, seconds, runs))
-    for group in streams.values():
-        beside = [(s, r) for i, s, r in group if i.stream]
-        moves = [(s, r) for i, s, r in group if not i.stream]
-        if beside and moves:
-            total_beside = sum((s for s, _ in beside[1:]), beside[0][0])
-            total_moves = sum((s for s, _ in moves[1:]), moves[0][0])
-            c.add("hidden", np.minimum(total_beside, total_moves), beside[0][1])
-    return c
+def _seconds(price: Price) -> Value:
+    return price.seconds
 
 
-def _stage(
-    plan: Plan,
-    numerics: Mapping[str, Numeric],
-    rates: Mapping[str, Rates],
-    chain: Value,
-    layers: Value,
-    stages: Value,
-) -> tuple[Value, Value]:
-    """(share of a step's work on the fullest pipeline stage, seconds of passing the residual on)."""
-    axis = plan.lowered.design.placement.pipeline
-    if axis is None:
-        return 1.0, 0.0
-    total = float(plan.layers)
-    fullest = np.ceil(total / stages) / total * layers
-    share = np.maximum(1.0 / stages, fullest / chain)
-    pool = next(p for p, axes in plan.lowered.meshes if axis in axes)
-    n, r = numerics[pool], rates[pool]
-    ranks = n(product(dict(plan.lowered.meshes)[pool]))
-    near = ranks <= r.device.scale_up_domain
-    amount = n(plan.residual[pool]) if pool in plan.residual else 0.0
-    seconds = np.where(
-        near,
-        amount / r.up_bytes_per_second + r.efficiency.scale_up_latency_seconds,
-        amount / r.far_bytes_per_second + r.efficiency.scale_out_latency_seconds,
-    )
-    return share, np.where(np.asarray(stages) > 1, seconds, 0.0)
+def _certain(price: Price) -> Value:
+    return price.certain
 
 
-def _limit(
-    plan: Plan, c: _Collector, rates: Mapping[str, Rates], m: Value, stages: Value
-) -> tuple[Value, dict[str, Value]]:
-    """Work over rates with perfect overlap; one token still visits its stages and pools in turn."""
-    parts: dict[str, Value] = {}
-    visits: dict[tuple[str, str], list[Value]] = {}
-    for pool, r in rates.items():
-        credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
-        for resource in ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out"):
-            work = c.total(("certain", resource, pool)) / stages
-            saved = credit if resource == "memory" else 0.0
-            parts[f"{pool} {resource}"] = m * np.maximum(work - saved, 0.0)
-    segments = {i.segment for i in plan.items}
-    for pool, r in rates.items():
-        credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
-        for segment in segments:
-            worst: Value = 0.0
-            for resource in ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out"):
-                value = c.total(("visit", segment, resource, pool))
-                worst = np.maximum(worst, np.maximum(value - credit, 0.0) if resource == "memory" else value)
-            visits.setdefault((segment, pool), []).append(worst)
-    if len(rates) > 1:
-        # With several pools a token alternates between them: their visits add up.
-        parts["chain of pools"] = sum((v[0] for v in visits.values()), 0.0)
-    return _largest(list(parts.values())), parts
+def _resource(name: str) -> Callable[[Price], Value]:
+    return lambda price: price.resources.get(name, 0.0)
 
 
-def _largest(values: list[Value]) -> Value:
+def _largest(parts: Mapping[str, Value]) -> Value:
+    values = sorted(parts.values(), key=np.size)
     top = values[0]
     for value in values[1:]:
         top = np.maximum(top, value)

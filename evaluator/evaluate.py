@@ -48,7 +48,7 @@ class Evaluation:
     def seconds(self, clock: str) -> Value:
         if clock not in CLOCKS:
             raise ScenarioError(f"a clock must be one of {', '.join(CLOCKS)}, but got {clock!r}")
-        return self.steps.seconds[clock]
+        return self.steps.seconds(clock)
 
     def per_user(self, clock: str) -> Value:
         """Tokens per second and user (interactivity)."""
@@ -60,7 +60,7 @@ class Evaluation:
 
     def binding(self, clock: str) -> str:
         """What sets the step time under a clock, for a single point."""
-        parts = self.steps.parts[clock]
+        parts = self.steps.parts(clock)
         return max(parts, key=lambda k: float(np.max(parts[k])))
 
 
@@ -98,10 +98,6 @@ def evaluate(
     main = _numerics(compiled, rates, sizes, scenario, part_batch, 1.0 + d, balanced)
     drafts = _numerics(compiled, rates, sizes, scenario, part_batch, 1.0, balanced)
     draft_works = {i.work for i in compiled.items if i.draft}
-    main_works = {i.work for i in compiled.items if not i.draft}
-    if draft_works & main_works:
-        compiled = _apart(compiled)
-        draft_works = {i.work for i in compiled.items if i.draft}
     prices = price(compiled, main, rates, drafts, draft_works)
     pipeline = design.placement.pipeline
     stages: Value = sizes[pipeline] if pipeline else 1.0
@@ -145,24 +141,6 @@ def _numerics(
             made[key] = Numeric(symbols, balanced)
         found[pool] = made[key]
     return found
-
-
-def _apart(compiled: Plan) -> Plan:
-    """Give draft items works of their own, since they run with one query token."""
-    from dataclasses import replace
-
-    works, attention = list(compiled.works), list(compiled.attention)
-    moved: dict[int, int] = {}
-    items = []
-    for item in compiled.items:
-        if item.draft:
-            if item.work not in moved:
-                moved[item.work] = len(works)
-                works.append(works[item.work])
-                attention.append(attention[item.work])
-            item = replace(item, work=moved[item.work])
-        items.append(item)
-    return replace(compiled, items=tuple(items), works=tuple(works), attention=tuple(attention))
 
 
 def _emitted(scenario: Scenario, drafted: Value) -> Value:

@@ -27,7 +27,7 @@ class Item:
     unit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What pricing needs of a design. Sizes of memory are per device of their pool."""
 
@@ -65,7 +65,8 @@ def plan(lowered: Lowered) -> Plan:
         first = len(items)
         for kernel in unit_work(unit, sizes, lowered.meshes):
             held = kernel.name in scores
-            key = (_key(kernel.work), kernel.engine, held)
+            # A draft layer runs with one query token, so its kernels are priced apart.
+            key = (_key(kernel.work), kernel.engine, held, segment.draft)
             index = works.get(key)
             if index is None:
                 index = works[key] = len(table)
