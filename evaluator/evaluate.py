@@ -44,6 +44,8 @@ class Evaluation:
     microbatches: Value
     drafted: Value
     stages: Value
+    numerics: Mapping[str, Numeric]
+    drafts: Mapping[str, Numeric]
 
     def seconds(self, clock: str) -> Value:
         if clock not in CLOCKS:
@@ -116,7 +118,7 @@ def evaluate(
         total = total + ranks
     return Evaluation(
         compiled, prices, rates, found, used, batch, total, _emitted(scenario, d), fits,
-        _allowed(compiled, sizes), m, d, stages,
+        _allowed(compiled, sizes), m, d, stages, main, drafts,
     )  # fmt: skip
 
 

@@ -136,9 +136,9 @@ class Condition:
     multiple: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
-    """A whole design, lowered. `meshes` gives each pool's axes, outermost first."""
+    """A whole design, lowered (one object per design: `lower` keeps it). `meshes` gives each pool's axes, outermost first."""
 
     design: Design
     segments: tuple[Segment, ...]

@@ -7,7 +7,7 @@ from typing import Final
 from rooflang.dtype import index_dim, product_rate
 from rooflang.lowered import LocalOp, Use
 from rooflang.operators import union
-from rooflang.size import ZERO, Size, mul
+from rooflang.size import ZERO, Size, div, mul
 from rooflang.work.extent import Extents
 
 # Element operations and exponentials per element of the iteration space. An exponential stands for any
@@ -62,7 +62,7 @@ def arithmetic(op: LocalOp, extents: Extents) -> tuple[dict[str, Size], Size, Si
         return {}, mul(points, cost[0]), ZERO
     if op.operator == "pool":
         rows = op.operands[0].tensor.dims
-        points = extents.iteration(op, union(("B", "Q"), rows))
+        points = div(extents.iteration(op, union(("B", "Q"), rows)), int(op.attribute("every") or 1))
     else:
         points = extents.iteration(op, names_)
     return {}, mul(points, cost[0]), mul(points, cost[1])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from rooflang.lowered import LocalOp, Unit, Use
-from rooflang.size import Size, add
+from rooflang.size import Size, add, div
 from rooflang.work.arithmetic import arithmetic
 from rooflang.work.extent import Extents
 from rooflang.work.links import move_work
@@ -29,18 +29,17 @@ def unit_work(
     for op in unit.ops:
         if op.is_collective:
             for side, work in enumerate(move_work(op, extents, mesh_of)):
-                name = f"{op.kernel}:{side}"
-                kernels[name] = Kernel(name, op.section, "link", work, (op.result.name,))
+                _collect(kernels, f"{op.kernel}:{side}", op, "link", work)
         elif op.operator not in VIEWS:
             work = _compute(op, extents, made, looked, outside, read)
-            _collect(kernels, op, work)
+            _collect(kernels, op.kernel, op, "compute", work)
     return tuple(kernels.values())
 
 
-def _collect(kernels: dict[str, Kernel], op: LocalOp, work: Work) -> None:
-    before = kernels.get(op.kernel)
+def _collect(kernels: dict[str, Kernel], name: str, op: LocalOp, engine: str, work: Work) -> None:
+    before = kernels.get(name)
     results = (*before.results, op.result.name) if before else (op.result.name,)
-    kernels[op.kernel] = Kernel(op.kernel, op.section, "compute", before.work.plus(work) if before else work, results)
+    kernels[name] = Kernel(name, op.section, engine, before.work.plus(work) if before else work, results)
 
 
 def _leaving(unit: Unit, made: Mapping[object, str]) -> set[object]:
@@ -83,6 +82,9 @@ def _compute(
                 continue
             read[key] = None
             kind, amount = read_bytes(part, extents)
+            if op.operator == "pool" and part.tensor.kind == "state":
+                # A block is read once, when its last token arrives: on average one block in `every` steps.
+                amount = div(amount, int(op.attribute("every") or 1))
             reads[kind] = add(reads[kind], amount) if kind in reads else amount
     writes: dict[str, Size] = {}
     if op.operator == "append" or op.result in outside:
