@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from evaluator.numeric import Numeric, Value
+from evaluator.numeric import Numeric, Value, largest, total
 from evaluator.plan import Plan
 from evaluator.price import RESOURCES, Price
 from evaluator.rates import Rates
@@ -62,12 +62,13 @@ def _accumulate(runs: tuple[tuple[int, int], ...], value: Callable[[int], Value]
         if isinstance(term, float) and term == 0.0:
             continue
         shape = np.shape(term)
-        scaled = term if count == 1 else term * count
-        groups[shape] = groups[shape] + scaled if shape in groups else scaled
-    total: Value = 0.0
-    for shape in sorted(groups, key=lambda s: int(np.prod(s))):
-        total = total + groups[shape]
-    return total
+        if shape not in groups:
+            groups[shape] = term * float(count)
+        elif shape and count == 1:
+            groups[shape] += term
+        else:
+            groups[shape] += term * float(count)
+    return total(list(groups.values()))
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -92,12 +93,16 @@ class Steps:
     def seconds(self, clock: str) -> Value:
         if clock not in self._seconds:
             if clock == "limit":
-                self._seconds[clock] = np.minimum(_largest(self.parts("limit")), self.seconds("overlapped"))
+                self._seconds[clock] = np.minimum(
+                    largest(list(self.parts("limit").values())), self.seconds("overlapped")
+                )
             elif clock == "serial":
                 # Micro-batches may also run one after the other, so no schedule has to be slower than that.
-                self._seconds[clock] = np.maximum(_largest(self.parts("serial")), self.seconds("overlapped"))
+                self._seconds[clock] = np.maximum(
+                    largest(list(self.parts("serial").values())), self.seconds("overlapped")
+                )
             else:
-                self._seconds[clock] = _largest(self.parts(clock))
+                self._seconds[clock] = largest(list(self.parts(clock).values()))
         return self._seconds[clock]
 
     def parts(self, clock: str) -> dict[str, Value]:
@@ -111,10 +116,10 @@ class Steps:
         """Sum over the kernels of one kind of a value of their price, for one micro-batch."""
         i = self.inputs
         runs = _runs(i.plan, kind, pool, segment)
-        total = _accumulate(runs.model, lambda w: value(i.prices[w]))
+        model = _accumulate(runs.model, lambda w: value(i.prices[w]))
         if runs.draft and np.any(i.drafted):
-            total = total + i.drafted * _accumulate(runs.draft, lambda w: value(i.prices[w]))
-        return total
+            return total([model, i.drafted * _accumulate(runs.draft, lambda w: value(i.prices[w]))])
+        return model
 
     @cached_property
     def chain(self) -> Value:
@@ -149,8 +154,8 @@ class Steps:
         axis = i.plan.lowered.design.placement.pipeline
         if axis is None:
             return 1.0, 0.0
-        total = float(i.plan.layers)
-        fullest = np.ceil(total / i.stages) / total * self.sum("layers", _seconds)
+        layers = float(i.plan.layers)
+        fullest = np.ceil(layers / i.stages) / layers * self.sum("layers", _seconds)
         share = np.maximum(1.0 / i.stages, fullest / self._all)
         pool = next(p for p, axes in i.plan.lowered.meshes if axis in axes)
         n, r = i.numerics[pool], i.rates[pool]
@@ -195,14 +200,16 @@ class Steps:
             credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
             for name in RESOURCES:
                 work = self.sum("all", _certain if name == "memory" else _resource(name), pool) / i.stages
-                parts[f"{pool} {name}"] = i.microbatches * np.maximum(work - (credit if name == "memory" else 0.0), 0.0)
+                parts[f"{pool} {name}"] = i.microbatches * np.maximum(
+                    work - (credit if name == "memory" else 0.0), 0.0
+                )
         if len(i.rates) > 1:
             parts["chain of pools"] = self._visits()
         return parts
 
     def _visits(self) -> Value:
         i = self.inputs
-        total: Value = 0.0
+        visits: list[Value] = []
         for segment in dict.fromkeys(item.segment for item in i.plan.items):
             for pool, r in i.rates.items():
                 credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
@@ -210,8 +217,8 @@ class Steps:
                 for name in RESOURCES:
                     value = self.sum("all", _certain if name == "memory" else _resource(name), pool, segment)
                     worst = np.maximum(worst, value - (credit if name == "memory" else 0.0))
-                total = total + worst
-        return total
+                visits.append(worst)
+        return total(visits)
 
 
 def steps(
@@ -237,11 +244,3 @@ def _certain(price: Price) -> Value:
 
 def _resource(name: str) -> Callable[[Price], Value]:
     return lambda price: price.resources.get(name, 0.0)
-
-
-def _largest(parts: Mapping[str, Value]) -> Value:
-    values = sorted(parts.values(), key=np.size)
-    top = values[0]
-    for value in values[1:]:
-        top = np.maximum(top, value)
-    return top

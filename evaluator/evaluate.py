@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from rooflang.design import Design
 from rooflang.lower import lower
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evaluation:
     """Results over a grid. `seconds` by clock; tokens per second follow from them.
 
@@ -35,17 +36,30 @@ class Evaluation:
     prices: list[Price]
     rates: Mapping[str, Rates]
     steps: Steps
-    memory: Mapping[str, Memory]
     batch: Value
     devices: Value
     emitted: Value
-    fits: Value
     allowed: Value
     microbatches: Value
     drafted: Value
     stages: Value
     numerics: Mapping[str, Numeric]
     drafts: Mapping[str, Numeric]
+    whole: Mapping[str, Numeric]
+
+    @cached_property
+    def memory(self) -> Mapping[str, Memory]:
+        """Bytes per device by pool."""
+        capacity = {pool: float(r.device.memory_bytes) for pool, r in self.rates.items()}
+        return memory(self.plan, self.whole, self.numerics, capacity, self.stages, self.drafted)
+
+    @cached_property
+    def fits(self) -> Value:
+        """Whether every pool's memory holds what the design keeps there."""
+        fits: Value = True
+        for pool in self.memory.values():
+            fits = np.logical_and(fits, pool.fits)
+        return fits
 
     def seconds(self, clock: str) -> Value:
         if clock not in CLOCKS:
@@ -76,18 +90,18 @@ def evaluate(
     microbatches: Value | None = None,
     drafted: Value = 0.0,
     setting: str = "physical",
+    context: Value | None = None,
 ) -> Evaluation:
     """Evaluate a design at one point or over a grid.
 
-    `axes` overrides mesh sizes of the design; `batch` is sequences in flight per replica, at least 1.
+    `axes` overrides mesh sizes of the design; `batch` is sequences in flight per replica, at least 1;
+    `context` overrides the scenario's cached tokens per sequence (to sweep it).
     Raises ConfigurationError or ScenarioError with what must hold.
     """
     if np.min(batch) < 1:
         raise ScenarioError(f"a batch must be at least 1 sequence, but got {np.min(batch):g}")
     compiled = plan(lower(design))
-    sizes: dict[str, Value] = {
-        a: float(size) for mesh in design.placement.meshes for a, size in mesh.axes
-    }
+    sizes: dict[str, Value] = {a: float(size) for mesh in design.placement.meshes for a, size in mesh.axes}
     for name, value in (axes or {}).items():
         if name not in sizes:
             raise ConfigurationError(f"an axis must be one of {', '.join(sizes) or 'none'}, but got {name!r}")
@@ -97,19 +111,15 @@ def evaluate(
     rates = {pool: rates_for(devices[pool], setting) for pool, _ in compiled.lowered.meshes}
     balanced = scenario.balanced(setting)
     part_batch = np.ceil(batch / m)
-    main = _numerics(compiled, rates, sizes, scenario, part_batch, 1.0 + d, balanced)
-    drafts = _numerics(compiled, rates, sizes, scenario, part_batch, 1.0, balanced)
+    cached: Value = float(scenario.context) if context is None else context
+    main = _numerics(compiled, rates, sizes, cached, part_batch, 1.0 + d, balanced)
+    drafts = _numerics(compiled, rates, sizes, cached, part_batch, 1.0, balanced)
     draft_works = {i.work for i in compiled.items if i.draft}
     prices = price(compiled, main, rates, drafts, draft_works)
     pipeline = design.placement.pipeline
     stages: Value = sizes[pipeline] if pipeline else 1.0
     found = steps(compiled, prices, main, rates, m, d, stages)
-    whole = _numerics(compiled, rates, sizes, scenario, batch, 1.0 + d, balanced)
-    capacity = {pool: float(r.device.memory_bytes) for pool, r in rates.items()}
-    used = memory(compiled, whole, main, capacity, stages, d)
-    fits: Value = True
-    for pool_memory in used.values():
-        fits = np.logical_and(fits, pool_memory.fits)
+    whole = _numerics(compiled, rates, sizes, cached, batch, 1.0 + d, balanced)
     total: Value = 0.0
     for _, names in compiled.lowered.meshes:
         ranks: Value = 1.0
@@ -117,8 +127,8 @@ def evaluate(
             ranks = ranks * sizes[name]
         total = total + ranks
     return Evaluation(
-        compiled, prices, rates, found, used, batch, total, _emitted(scenario, d), fits,
-        _allowed(compiled, sizes), m, d, stages, main, drafts,
+        compiled, prices, rates, found, batch, total, _emitted(scenario, d), _allowed(compiled, sizes),
+        m, d, stages, main, drafts, whole,
     )  # fmt: skip
 
 
@@ -126,7 +136,7 @@ def _numerics(
     compiled: Plan,
     rates: Mapping[str, Rates],
     sizes: Mapping[str, Value],
-    scenario: Scenario,
+    context: Value,
     batch: Value,
     queries: Value,
     balanced: bool,
@@ -137,7 +147,7 @@ def _numerics(
         key = (r.device.scale_up_domain, r.device.in_network_reduction)
         if key not in made:
             symbols = {
-                **sizes, "B": batch, "Q": queries, "S": float(scenario.context), "domain": float(key[0]),
+                **sizes, "B": batch, "Q": queries, "S": context, "domain": float(key[0]),
                 "innet": float(key[1]),
             }  # fmt: skip
             made[key] = Numeric(symbols, balanced)

@@ -66,7 +66,7 @@ def simultaneous_gain(old: Sequence[Point], new: Sequence[Point]) -> tuple[float
     (ox, oy), (nx, ny) = _arrays(old), _arrays(new)
     ratio = np.minimum(nx[None, :] / ox[:, None], ny[None, :] / oy[:, None])
     i, j = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-    return float(ratio[i, j] - 1), old[i], new[j]
+    return float(ratio[i, j] - 1), old[int(i)], new[int(j)]
 
 
 def hypervolume(points: Sequence[Point]) -> float:

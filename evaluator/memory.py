@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evaluator.numeric import Numeric, Value
 from evaluator.plan import Plan
@@ -25,8 +26,8 @@ class Memory:
         return self.weights + self.kv + self.activations
 
     @property
-    def fits(self) -> Value:
-        return np.asarray(self.total) <= self.capacity
+    def fits(self) -> NDArray[np.bool_]:
+        return np.asarray(np.asarray(self.total) <= self.capacity)
 
 
 def memory(

@@ -35,6 +35,12 @@ class Numeric:
             self._memo[node] = found
         return found
 
+    def over(self, node: Size, rate: float) -> Value:
+        """The value divided by a rate; the division is done on the narrowest factor of a product."""
+        if node.kind == "mul":
+            return _product([1.0 / rate, *(self(a) for a in node.arguments)])
+        return self(node) / rate
+
     def _compute(self, node: Size) -> Value:
         match node.kind:
             case "const":
@@ -45,7 +51,7 @@ class Numeric:
                 except KeyError:
                     raise KeyError(f"no value was given for {node.value!r}") from None
             case "add":
-                return _sum([self(a) for a in node.arguments])
+                return total([self(a) for a in node.arguments])
             case "mul":
                 return _product([self(a) for a in node.arguments])
         a = self(node.arguments[0])
@@ -91,18 +97,30 @@ def chance_of_rank(ranks: Value, experts: Value, picks: Value) -> Value:
     return 1.0 - missing
 
 
-def _sum(values: list[Value]) -> Value:
-    # Narrow terms first, so that wide arrays are touched as seldom as possible.
-    values.sort(key=np.size)
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total
+def total(values: list[Value]) -> Value:
+    """Sum, narrow arrays first so that wide ones are touched as seldom as possible."""
+    return _fold(np.add, values, 0.0)
+
+
+def largest(values: list[Value]) -> Value:
+    """Element-wise maximum, narrow arrays first."""
+    return _fold(np.maximum, values, 0.0)
 
 
 def _product(values: list[Value]) -> Value:
-    values.sort(key=np.size)
-    total = values[0]
+    return _fold(np.multiply, values, 1.0)
+
+
+def _fold(operation: np.ufunc, values: list[Value], empty: float) -> Value:
+    if not values:
+        return empty
+    values = sorted(values, key=np.size)
+    result = values[0]
+    own = False  # whether `result` is ours to overwrite: allocating wide arrays costs more than filling them
     for value in values[1:]:
-        total = total * value
-    return total
+        if own and np.shape(value) == np.shape(result):
+            operation(result, value, out=result)
+        else:
+            result = operation(result, value)
+            own = isinstance(result, np.ndarray) and result.ndim > 0
+    return result

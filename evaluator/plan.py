@@ -55,8 +55,8 @@ def plan(lowered: Lowered) -> Plan:
     attention: list[bool] = []
     weights: dict[str, list[tuple[Size, int, bool, bool]]] = {}
     states: dict[str, list[tuple[Size, int, bool]]] = {}
-    workspace: dict[str, dict[Size, None]] = {}
     residual: dict[str, Size] = {}
+    workspace: dict[str, dict[Size, None]] = {}
     layers = 0
     for number, (segment, unit) in enumerate(lowered.units()):
         repeated = segment.name == unit.path.partition(".")[0]
@@ -70,14 +70,17 @@ def plan(lowered: Lowered) -> Plan:
             index = works.get(key)
             if index is None:
                 index = works[key] = len(table)
-                table.append(kernel.work)
+                work = kernel.work.factored()
+                table.append(work)
+                live = add(work.reads.get("activation", ZERO), work.writes.get("activation", ZERO))
+                workspace.setdefault(work.pool, {})[live] = None
                 attention.append(held)
             pair = _pair(kernel, items, first)
             items.append(
                 Item(kernel, segment.name, kernel.section or unit.path, segment.count, segment.draft, repeated,
                      index, pair, kernel.engine == "compute" and _streamed(kernel.section, streams), number)
             )  # fmt: skip
-        _store(unit, extents, segment, repeated, weights, states, workspace)
+        _store(unit, extents, segment, repeated, weights, states)
         if repeated and not segment.draft:
             for _, tensor in unit.outputs:
                 residual.setdefault(tensor.pool, extents.bytes(tensor))
@@ -125,20 +128,14 @@ def _store(
     repeated: bool,
     weights: dict[str, list[tuple[Size, int, bool, bool]]],
     states: dict[str, list[tuple[Size, int, bool]]],
-    workspace: dict[str, dict[Size, None]],
 ) -> None:
     merged = {o.name for t in unit.weights if t.derived is not None for o in t.derived.operands}
     used = {u.tensor.name for op in unit.ops for u in op.operands} | {n for n, _ in unit.outputs}
     for tensor in unit.weights:
         if tensor.name.rpartition(".")[2] in merged and tensor.name not in used:
             continue  # only its derived form is stored
-        weights.setdefault(tensor.pool, []).append((extents.bytes(tensor), segment.count, repeated, segment.draft))
+        weights.setdefault(tensor.pool, []).append(
+            (extents.bytes(tensor), segment.count, repeated, segment.draft)
+        )
     for tensor in unit.states:
         states.setdefault(tensor.pool, []).append((extents.bytes(tensor), segment.count, segment.draft))
-    for op in unit.ops:
-        live = workspace.setdefault(op.result.pool, {})
-        size = ZERO
-        for tensor in (op.result, *(u.tensor for u in op.operands)):
-            if tensor.kind == "value":
-                size = add(size, extents.bytes(tensor))
-        live[size] = None

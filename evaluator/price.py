@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from evaluator.numeric import Numeric, Value
+from evaluator.numeric import Numeric, Value, largest, total
 from evaluator.plan import Plan
 from evaluator.rates import Rates
 from rooflang.dtype import RATES
@@ -20,16 +20,18 @@ RESOURCES = ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out
 
 @dataclass(slots=True)
 class Price:
-    """One kernel's time by resource, what it takes beyond them (latencies), and their combination.
-
-    `certain` is the memory time of what no schedule can avoid: weights and caches, not activations.
-    """
+    """One kernel's time by resource, what it takes beyond them (latencies), and their combination."""
 
     resources: dict[str, Value] = field(default_factory=dict)
-    certain: Value = 0.0
+    certain_parts: list[Value] = field(default_factory=list)
     latency: Value = 0.0
     floor: float = 0.0
     seconds: Value = 0.0
+
+    @property
+    def certain(self) -> Value:
+        """Memory time of what no schedule can avoid: weights and caches, not activations."""
+        return total(self.certain_parts)
 
 
 def price(
@@ -55,31 +57,45 @@ def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -
     rate = max(work.flops, key=RATES.index, default="bf16")
     low = min(work.flops, key=RATES.index, default="bf16")
     if work.flops:
-        found.resources["matrix"] = _total(
-            [n(size) / rates.flops_per_second(name, attention) for name, size in work.flops.items()]
+        found.resources["matrix"] = total(
+            [n.over(size, rates.flops_per_second(name, attention)) for name, size in work.flops.items()]
         )
     if work.vector.constant != 0:
-        found.resources["vector"] = n(work.vector) / rates.vector_per_second
+        found.resources["vector"] = n.over(work.vector, rates.vector_per_second)
     exponentials = rates.exponentials_per_second
     if work.exponentials.constant != 0 and exponentials is not None:
-        found.resources["exponential"] = n(work.exponentials) / exponentials
-    reads = {k: n(v) / rates.memory_bytes_per_second(k, low if k == "weight" else rate) for k, v in work.reads.items()}
-    writes = {k: n(v) / rates.memory_bytes_per_second(k, rate) for k, v in work.writes.items()}
+        found.resources["exponential"] = n.over(work.exponentials, exponentials)
+    reads = {
+        k: n.over(v, rates.memory_bytes_per_second(k, low if k == "weight" else rate))
+        for k, v in work.reads.items()
+    }
+    writes = {k: n.over(v, rates.memory_bytes_per_second(k, rate)) for k, v in work.writes.items()}
     if reads or writes:
-        found.resources["memory"] = _total([*reads.values(), *writes.values()])
-        found.certain = _total(
-            [v for k, v in reads.items() if k != "activation"] + [v for k, v in writes.items() if k == "state"]
-        )
+        found.resources["memory"] = total([*reads.values(), *writes.values()])
+        found.certain_parts = [v for k, v in reads.items() if k != "activation"]
+        found.certain_parts += [v for k, v in writes.items() if k == "state"]
     if engine == "link":
-        found.resources["scale-up"] = np.maximum(n(work.up_out), n(work.up_in)) / rates.up_bytes_per_second
-        found.resources["scale-out"] = np.maximum(n(work.far_out), n(work.far_in)) / rates.far_bytes_per_second
+        found.resources["scale-up"] = _wider(n, work.up_out, work.up_in, rates.up_bytes_per_second)
+        found.resources["scale-out"] = _wider(n, work.far_out, work.far_in, rates.far_bytes_per_second)
     found.latency = _latency(work, n, rates, engine)
-    found.floor = rates.efficiency.kernel_floor_seconds if reads.keys() & {"weight", "state", "expert"} else 0.0
-    seconds: Value = found.floor
-    for value in found.resources.values():
-        seconds = np.maximum(seconds, value)
-    found.seconds = seconds + found.latency
+    found.floor = (
+        rates.efficiency.kernel_floor_seconds if reads.keys() & {"weight", "state", "expert"} else 0.0
+    )
+    found.seconds = _combine(found)
     return found
+
+
+def _wider(n: Numeric, out: Size, into: Size, rate: float) -> Value:
+    """Time of the fuller direction of a link."""
+    return n.over(out, rate) if out is into else np.maximum(n.over(out, rate), n.over(into, rate))
+
+
+def _combine(price: Price) -> Value:
+    """The slowest resource, at least the floor, plus latency."""
+    values = list(price.resources.values())
+    seconds = largest([price.floor, *values] if price.floor else values)
+    idle = isinstance(price.latency, float) and price.latency == 0.0
+    return seconds if idle else seconds + price.latency
 
 
 def _latency(work: Work, n: Numeric, rates: Rates, engine: str) -> Value:
@@ -99,10 +115,3 @@ def _latency(work: Work, n: Numeric, rates: Rates, engine: str) -> Value:
 def _mentions(size: Size) -> bool:
     """Whether a size depends on the routing."""
     return size.kind == "call" or any(_mentions(a) for a in size.arguments)
-
-
-def _total(values: list[Value]) -> Value:
-    total: Value = 0.0
-    for value in values:
-        total = total + value
-    return total

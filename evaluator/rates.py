@@ -24,7 +24,9 @@ class Rates:
         if rate == "f32":
             return self.flops_per_second("bf16", attention) / 2
         peaks = self.device.flops_per_second
-        chain = {"fp4": ("fp4", "fp8", "bf16"), "fp8": ("fp8", "bf16"), "int8": ("int8", "bf16")}.get(rate, ("bf16",))
+        chain = {"fp4": ("fp4", "fp8", "bf16"), "fp8": ("fp8", "bf16"), "int8": ("int8", "bf16")}.get(
+            rate, ("bf16",)
+        )
         name = next(n for n in chain if n in peaks)
         if attention and self.setting == "achievable":
             return peaks["bf16"] * self.efficiency.attention_flops_fraction * (peaks[name] / peaks["bf16"])

@@ -52,7 +52,9 @@ class Swept:
     fitting: int
 
 
-def configurations(design: Design, count: int, grid: Grid) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
+def configurations(
+    design: Design, count: int, grid: Grid
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
     """Mesh sizes that divide what they cut and fit on `count` devices: (size by axis, devices), one row each.
 
     Axes of the first pool take powers of two; those of further pools also 3·2^i, so that pools can be
@@ -64,7 +66,8 @@ def configurations(design: Design, count: int, grid: Grid) -> tuple[dict[str, ND
     first = set(meshes[0][1])
     several = len(meshes) > 1
     choices = [
-        [s for s in grid.sizes if s <= count and (several or a not in first or (s & (s - 1)) == 0)] for a in axes
+        [s for s in grid.sizes if s <= count and (several or a not in first or (s & (s - 1)) == 0)]
+        for a in axes
     ]
     rows = np.array(list(itertools.product(*choices)), dtype=float) if axes else np.ones((1, 0))
     by_axis = {a: rows[:, i] for i, a in enumerate(axes)}
@@ -126,7 +129,9 @@ def sweep(
     return Swept(tuple(points), int(np.prod(shape)), len(where))
 
 
-def _microbatches(design: Design, axes: Mapping[str, NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _microbatches(
+    design: Design, axes: Mapping[str, NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Micro-batch counts along the last axis, and which of them are meant for each configuration."""
     base = float(design.schedule.microbatches)
     pipeline = design.placement.pipeline
@@ -161,14 +166,17 @@ def _point(
 def concrete(design: Design, configuration: Mapping[str, int], device: str | Mapping[str, str]) -> Design:
     """The design of one point: mesh sizes, pool counts and micro-batches filled in."""
     meshes = tuple(
-        Mesh(m.pool, tuple((a, configuration.get(a, size)) for a, size in m.axes)) for m in design.placement.meshes
+        Mesh(m.pool, tuple((a, configuration.get(a, size)) for a, size in m.axes))
+        for m in design.placement.meshes
     )
     counts = {m.pool: int(np.prod([s for _, s in m.axes])) for m in meshes}
     kinds = device if isinstance(device, Mapping) else {p.name: device for p in design.pools}
     pools = tuple(Pool(p.name, kinds[p.name], counts.get(p.name, 1)) for p in design.pools)
     from dataclasses import replace
 
-    schedule = replace(design.schedule, microbatches=configuration.get("microbatches", design.schedule.microbatches))
+    schedule = replace(
+        design.schedule, microbatches=configuration.get("microbatches", design.schedule.microbatches)
+    )
     return design.with_(pools=pools, placement=replace(design.placement, meshes=meshes), schedule=schedule)
 
 

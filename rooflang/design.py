@@ -190,7 +190,9 @@ class Design:
         return replace(self, **parts)  # type: ignore[arg-type]
 
 
-def walk(body: tuple[Statement, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Statement]]:
+def walk(
+    body: tuple[Statement, ...], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Statement]]:
     """Every statement with the names of the repeats and sections around it, in order."""
     for statement in body:
         yield path, statement

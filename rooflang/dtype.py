@@ -31,13 +31,19 @@ RATES: tuple[str, ...] = ("fp4", "fp8", "int8", "bf16", "f32")
 _FORMATS = (
     Format("f32", Fraction(32), "f32", "IEEE 754"),
     Format("bf16", Fraction(16), "bf16", "bfloat16"),
-    Format("fp8", Fraction(8), "fp8", "OCP e4m3; one scale per 128x128 block is below 0.03 % and not counted"),
+    Format(
+        "fp8", Fraction(8), "fp8", "OCP e4m3; one scale per 128x128 block is below 0.03 % and not counted"
+    ),
     Format("int8", Fraction(8), "int8", "two's complement"),
     Format("mxfp4", Fraction(17, 4), "fp4", "OCP e2m1 with one e8m0 scale per 32 elements"),
     Format("nvfp4", Fraction(9, 2), "fp4", "e2m1 with one e4m3 scale per 16 elements"),
     Format("int32", Fraction(32), "f32", "two's complement"),
-    Format("v4_row", Fraction(584 * 8, 512), "bf16", "448 fp8 + 64 bf16 RoPE + 7 e8m0 + 1 pad = 584 B per 512"),
-    Format("ds_mla_row", Fraction(656 * 8, 576), "bf16", "512 fp8 + 4 f32 scales + 64 bf16 RoPE = 656 B per 576"),
+    Format(
+        "v4_row", Fraction(584 * 8, 512), "bf16", "448 fp8 + 64 bf16 RoPE + 7 e8m0 + 1 pad = 584 B per 512"
+    ),
+    Format(
+        "ds_mla_row", Fraction(656 * 8, 576), "bf16", "512 fp8 + 4 f32 scales + 64 bf16 RoPE = 656 B per 576"
+    ),
     Format("fp8_key", Fraction(132 * 8, 128), "fp8", "128 fp8 + one f32 scale = 132 B per 128"),
 )
 _BY_NAME = {f.name: f for f in _FORMATS}

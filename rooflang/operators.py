@@ -58,7 +58,9 @@ class Operator:
     view: bool = False
 
 
-def _op(name: str, low: int, high: int, attributes: Mapping[str, type] | None = None, **flags: object) -> Operator:
+def _op(
+    name: str, low: int, high: int, attributes: Mapping[str, type] | None = None, **flags: object
+) -> Operator:
     return Operator(name, (low, high), attributes or {}, **flags)  # type: ignore[arg-type]
 
 
@@ -103,7 +105,9 @@ def operator_of(name: str, where: str = "") -> Operator:
     """The operator of that name. Raises DesignError for an unknown one."""
     found = OPERATORS.get(name)
     if found is None:
-        raise DesignError(f"an operator must be known, but got {name!r}{nearest(name, list(OPERATORS))}", where)
+        raise DesignError(
+            f"an operator must be known, but got {name!r}{nearest(name, list(OPERATORS))}", where
+        )
     return found
 
 
@@ -179,10 +183,12 @@ def result_type(
     result = dtype or default
     match name:
         case "einsum":
-            known = set(union(*(t.dims for t in operands)))
-            missing = [d for d in dims or () if d not in known]
+            present = set(union(*(t.dims for t in operands)))
+            missing = [d for d in dims or () if d not in present]
             if missing:
-                raise DesignError(f"einsum's result names must occur in an operand, but {missing[0]} does not", where)
+                raise DesignError(
+                    f"einsum's result names must occur in an operand, but {missing[0]} does not", where
+                )
             return Type(dims or (), result, every)
         case "logsumexp":
             reduced = {axis for axis in over if axis}
@@ -207,7 +213,9 @@ def result_type(
         case "pool":
             axis = over[0]
             if axis is None:
-                raise DesignError("pool needs 'over' the rows of its raw state: pool(raw over R, score over R)", where)
+                raise DesignError(
+                    "pool needs 'over' the rows of its raw state: pool(raw over R, score over R)", where
+                )
             span = attributes.get("every")
             if not isinstance(span, int) or span < 1:
                 raise DesignError("pool needs every=n with n >= 1", where)
@@ -218,7 +226,9 @@ def result_type(
                 raise DesignError("norm needs 'over': norm(x over D)", where)
             kind = attributes.get("kind", "rms")
             if kind not in NORM_KINDS:
-                raise DesignError(f"norm's kind must be one of {', '.join(NORM_KINDS)}, but got {kind!r}", where)
+                raise DesignError(
+                    f"norm's kind must be one of {', '.join(NORM_KINDS)}, but got {kind!r}", where
+                )
             return Type(first.dims, result, every)
         case "rope" | "quantize":
             if over[0] is None:

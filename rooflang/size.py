@@ -75,8 +75,8 @@ class Size:
         """The exact value if this is a constant, else None."""
         if self.kind != "const":
             return None
-        value: Fraction = self.value
-        return int(value) if value.denominator == 1 else value
+        value: Number = self.value
+        return value
 
     def symbols(self) -> frozenset[str]:
         """The names on which the value depends."""
@@ -96,11 +96,17 @@ class Size:
 
 _SYMBOLS: dict[Size, frozenset[str]] = {}
 _TEXT: dict[Size, str] = {}
+_CONSTANTS: dict[Number, Size] = {}
 
 
 def const(value: Number) -> Size:
-    """The leaf holding an exact rational."""
-    return Size("const", (), Fraction(value))
+    """The leaf holding an exact rational (an int where it is whole)."""
+    found = _CONSTANTS.get(value)
+    if found is None:
+        exact = Fraction(value)
+        found = Size("const", (), exact.numerator if exact.denominator == 1 else exact)
+        _CONSTANTS[value] = found
+    return found
 
 
 def symbol(name: str) -> Size:
@@ -118,18 +124,19 @@ ONE: Final = const(1)
 
 def add(*terms: SizeLike) -> Size:
     """Sum, flattened, with equal terms gathered: 2·x + x is 3·x."""
-    total = Fraction(0)
-    gathered: dict[Size, Fraction] = {}
-    stack = [as_size(t) for t in reversed(terms)]
-    while stack:
-        node = stack.pop()
+    total: Number = 0
+    gathered: dict[Size, Number] = {}
+    for term in terms:
+        node = as_size(term)
         if node.kind == "const":
             total += node.value
-        elif node.kind == "add":
-            stack.extend(reversed(node.arguments))
-        else:
-            factor, rest = _split(node)
-            gathered[rest] = gathered.get(rest, Fraction(0)) + factor
+            continue
+        for part in node.arguments if node.kind == "add" else (node,):
+            if part.kind == "const":
+                total += part.value
+            else:
+                factor, rest = _split(part)
+                gathered[rest] = gathered.get(rest, 0) + factor
     parts = [_scale(node, factor) for node, factor in gathered.items() if factor]
     if total:
         parts.append(const(total))
@@ -142,36 +149,38 @@ def add(*terms: SizeLike) -> Size:
 
 def mul(*factors: SizeLike) -> Size:
     """Product, flattened, with the constant factor gathered in front."""
-    scale = Fraction(1)
+    scale: Number = 1
     parts: list[Size] = []
-    stack = [as_size(f) for f in reversed(factors)]
-    while stack:
-        node = stack.pop()
+    for factor in factors:
+        node = as_size(factor)
         if node.kind == "const":
             scale *= node.value
-        elif node.kind == "mul":
-            stack.extend(reversed(node.arguments))
-        else:
-            parts.append(node)
+            continue
+        for part in node.arguments if node.kind == "mul" else (node,):
+            if part.kind == "const":
+                scale *= part.value
+            else:
+                parts.append(part)
     if not scale or not parts:
         return const(scale)
+    if len(parts) == 1:
+        return _scale(parts[0], scale)
     parts.sort(key=_order)
-    body = parts[0] if len(parts) == 1 else Size("mul", tuple(parts))
-    return _scale(body, scale)
+    return _scale(Size("mul", tuple(parts)), scale)
 
 
-def _scale(node: Size, factor: Fraction) -> Size:
+def _scale(node: Size, factor: Number) -> Size:
     if factor == 1:
         return node
     arguments = node.arguments if node.kind == "mul" else (node,)
     return Size("mul", (const(factor), *arguments))
 
 
-def _split(node: Size) -> tuple[Fraction, Size]:
+def _split(node: Size) -> tuple[Number, Size]:
     if node.kind == "mul" and node.arguments[0].kind == "const":
         rest = node.arguments[1:]
         return node.arguments[0].value, rest[0] if len(rest) == 1 else Size("mul", rest)
-    return Fraction(1), node
+    return 1, node
 
 
 def _order(node: Size) -> int:
@@ -184,7 +193,7 @@ def _division(kind: str, a: SizeLike, b: SizeLike) -> Size:
     if right is ONE:
         return left
     if left.kind == "const" and right.kind == "const":
-        quotient = left.value / right.value
+        quotient = Fraction(left.value, right.value)
         return const(quotient.__floor__() if kind == "floordiv" else quotient.__ceil__())
     return Size(kind, (left, right))
 
@@ -202,13 +211,13 @@ def div(a: SizeLike, b: SizeLike) -> Size:
     """Exact quotient (an average, not a count)."""
     left, right = as_size(a), as_size(b)
     if right.kind == "const":
-        return mul(left, 1 / right.value)
+        return mul(left, Fraction(1, right.value))
     return Size("div", (left, right))
 
 
 def _extreme(kind: str, values: Iterable[SizeLike]) -> Size:
     pick = min if kind == "min" else max
-    constants: list[Fraction] = []
+    constants: list[Number] = []
     parts: set[Size] = set()
     for node in map(as_size, values):
         if node.kind == "const":
@@ -271,9 +280,9 @@ def evaluate_exact(
     else:
         args = [evaluate_exact(a, values, calls, memo) for a in node.arguments]
         if kind == "add":
-            result = sum(args, Fraction(0))
+            result = sum(args)
         elif kind == "mul":
-            result = Fraction(1)
+            result = 1
             for a in args:
                 result *= a
         elif kind == "floordiv":
@@ -294,6 +303,52 @@ def evaluate_exact(
         result = int(result)
     memo[node] = result
     return result
+
+
+def factored(node: Size, memo: dict[Size, Size] | None = None) -> Size:
+    """The same value with common factors taken out of sums: a·b + a·c is a·(b + c).
+
+    Fewer and narrower operations when sizes are evaluated over a grid.
+    """
+    memo = {} if memo is None else memo
+    found = memo.get(node)
+    if found is not None:
+        return found
+    if not node.arguments:
+        result = node
+    elif node.kind == "add":
+        result = _take_out([factored(a, memo) for a in node.arguments])
+    else:
+        result = rebuild(node, [factored(a, memo) for a in node.arguments])
+    memo[node] = result
+    return result
+
+
+def _take_out(terms: list[Size]) -> Size:
+    uses: dict[Size, int] = {}
+    for term in terms:
+        for factor in set(_factors(term)):
+            uses[factor] = uses.get(factor, 0) + 1
+    common = max(uses, key=lambda f: (uses[f], -f.serial), default=None)
+    if common is None or uses[common] < 2:
+        return add(*terms)
+    inside: list[Size] = []
+    outside: list[Size] = []
+    for term in terms:
+        factors = list(_factors(term))
+        if common in factors:
+            factors.remove(common)
+            scale = term.arguments[0].value if term.kind == "mul" and term.arguments[0].kind == "const" else 1
+            inside.append(mul(scale, *factors))
+        else:
+            outside.append(term)
+    taken = mul(common, _take_out(inside))
+    return add(taken, _take_out(outside)) if outside else taken
+
+
+def _factors(term: Size) -> tuple[Size, ...]:
+    parts = term.arguments if term.kind == "mul" else (term,)
+    return tuple(p for p in parts if p.kind != "const")
 
 
 def substitute(node: Size, values: Mapping[str, Size], memo: dict[Size, Size] | None = None) -> Size:
@@ -358,5 +413,3 @@ def _show(node: Size) -> str:
             text = f"{kind}({', '.join(sorted(map(_show, node.arguments)))})"
     _TEXT[node] = text
     return text
-
-

@@ -33,7 +33,9 @@ def type_program(program: Program) -> Mapping[str, Type]:
     _visit(program.body, scope, "")
     for name in program.outputs:
         if name not in scope.types:
-            raise DesignError(f"an output must be defined, but {name!r} is not{nearest(name, list(scope.types))}")
+            raise DesignError(
+                f"an output must be defined, but {name!r} is not{nearest(name, list(scope.types))}"
+            )
     return scope.types
 
 
@@ -87,12 +89,17 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
     _known_dims(statement.dims, scope, where)
     format_of(statement.dtype)
     if where in scope.declared:
-        raise DesignError(f"a name must be declared once in a section, but {statement.name!r} is declared again", where)
+        raise DesignError(
+            f"a name must be declared once in a section, but {statement.name!r} is declared again", where
+        )
     if isinstance(statement, State):
         if len(statement.dims) < 2 or statement.dims[0] != "B":
             raise DesignError("a state's dims must start with B and its rows", where)
         if statement.rows not in ("append", "window", "every") or statement.span < 1:
-            raise DesignError(f"a state must be append, window n or every n with n >= 1, but got {statement.rows} {statement.span}", where)
+            raise DesignError(
+                f"a state must be append, window n or every n with n >= 1, but got {statement.rows} {statement.span}",
+                where,
+            )
     if isinstance(statement, Weight) and statement.derived is not None:
         derived = op_type(statement.derived, scope.types, where)
         if set(derived.dims) != set(statement.dims):
@@ -108,16 +115,24 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
 def _known_dims(dims: tuple[str, ...], scope: _Scope, where: str) -> None:
     for dim in dims:
         if dim not in scope.sizes:
-            raise DesignError(f"a dimension must be declared in dims, but {dim!r} is not{nearest(dim, list(scope.sizes))}", where)
+            raise DesignError(
+                f"a dimension must be declared in dims, but {dim!r} is not{nearest(dim, list(scope.sizes))}",
+                where,
+            )
     if len(set(dims)) != len(dims):
-        raise DesignError(f"a tensor's dimensions must have different names, but got [{', '.join(dims)}]", where)
+        raise DesignError(
+            f"a tensor's dimensions must have different names, but got [{', '.join(dims)}]", where
+        )
 
 
 def operand_type(operand: Operand, types: Mapping[str, Type], where: str) -> Type:
     """The type of a use, its index applied."""
     for name in (operand.name, *([operand.index] if operand.index else [])):
         if name not in types:
-            raise DesignError(f"a value must be defined before it is used, but {name!r} is not{nearest(name, list(types))}", where)
+            raise DesignError(
+                f"a value must be defined before it is used, but {name!r} is not{nearest(name, list(types))}",
+                where,
+            )
     type_ = types[operand.name]
     return type_ if operand.index is None else indexed(type_, types[operand.index], where)
 

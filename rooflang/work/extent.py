@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from types import MappingProxyType
 
 from rooflang.dtype import format_of
-from rooflang.layout import Partial, Split
+from rooflang.layout import Layout, Partial, Split
 from rooflang.lowered import LocalOp, Routing, Tensor
 from rooflang.size import ONE, Size, ceildiv, mul, routing, symbol
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Extents:
     """Sizes of the program's dims and the routings of one unit."""
 
     sizes: Mapping[str, Size]
     routings: Mapping[str, Routing]
+    _elements: dict[Tensor, Size] = field(default_factory=dict, repr=False, compare=False)
 
     def dim(self, name: str, axes: tuple[str, ...]) -> Size:
         """The share of a dimension that the fullest rank of these axes holds."""
@@ -27,7 +31,11 @@ class Extents:
 
     def elements(self, tensor: Tensor) -> Size:
         """Elements on the fullest rank: choices that spread rows over ranks are taken at their load."""
-        return self._count(tensor.dims, _cuts(tensor), routed_axes(tensor), tensor.every)
+        found = self._elements.get(tensor)
+        if found is None:
+            found = self._count(tensor.dims, cuts_of(tensor), routed_axes(tensor), tensor.every)
+            self._elements[tensor] = found
+        return found
 
     def bytes(self, tensor: Tensor) -> Size:
         return mul(self.elements(tensor), format_of(tensor.dtype).bytes)
@@ -41,7 +49,7 @@ class Extents:
                 if tag not in spread or kind == "one":
                     spread[tag] = ("one" if _has_picks(self, tag, names) else kind, axes)
         for tensor in (op.result, *(u.tensor for u in op.operands)):
-            for d, axes in _cuts(tensor).items():
+            for d, axes in cuts_of(tensor).items():
                 if d in names and d not in cuts and tensor.kind == "value":
                     cuts[d] = axes
         every = max((u.tensor.every for u in op.operands), default=1)
@@ -75,19 +83,11 @@ class Extents:
                 taken.update(("B", "Q"))
         factors.extend(self.dim(n, cuts.get(n, ())) for n in names if n not in taken)
         if every > 1 and "Q" in names:
-            return mul(*factors) * _one_in(every)
+            return mul(*factors, Fraction(1, every))
         return mul(*factors) if factors else ONE
 
     def picks(self, route: Routing) -> Size:
         return mul(*(self.sizes[p] for p in route.picks)) if route.picks else ONE
-
-
-def _one_in(every: int) -> Size:
-    from fractions import Fraction
-
-    from rooflang.size import const
-
-    return const(Fraction(1, every))
 
 
 def _has_picks(extents: Extents, tag: str, names: tuple[str, ...]) -> bool:
@@ -100,23 +100,30 @@ def product(axes: tuple[str, ...]) -> Size:
     return mul(*(symbol(a) for a in axes)) if axes else ONE
 
 
-def _cuts(tensor: Tensor) -> dict[str, tuple[str, ...]]:
+def cuts_of(tensor: Tensor) -> Mapping[str, tuple[str, ...]]:
+    """By dimension: the axes that cut it, outermost first."""
+    return _cuts(tensor.layout)
+
+
+@lru_cache(maxsize=65536)
+def _cuts(layout: Layout) -> Mapping[str, tuple[str, ...]]:
     cuts: dict[str, tuple[str, ...]] = {}
-    for axis, c in tensor.layout:
+    for axis, c in layout:
         if isinstance(c, Split):
             cuts[c.dim] = (*cuts.get(c.dim, ()), axis)
-    return cuts
+    return MappingProxyType(cuts)
 
 
-def routed_axes(tensor: Tensor) -> dict[str, tuple[str, tuple[str, ...]]]:
+def routed_axes(tensor: Tensor) -> Mapping[str, tuple[str, tuple[str, ...]]]:
     """By choice: how a value is partial under it and over which axes."""
+    return _routed(tensor.layout)
+
+
+@lru_cache(maxsize=65536)
+def _routed(layout: Layout) -> Mapping[str, tuple[str, tuple[str, ...]]]:
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for axis, c in tensor.layout:
+    for axis, c in layout:
         if isinstance(c, Partial) and c.routed:
             kind, axes = found.get(c.routed, (c.kind, ()))
             found[c.routed] = (kind, (*axes, axis))
-    return found
-
-
-def cuts_of(tensor: Tensor) -> dict[str, tuple[str, ...]]:
-    return _cuts(tensor)
+    return MappingProxyType(found)

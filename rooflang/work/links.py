@@ -48,32 +48,72 @@ def move_work(op: LocalOp, extents: Extents, meshes: dict[str, tuple[str, ...]])
     h = div(n, g)
     near, far = ONE - div(1, g), ONE - div(1, h)
     size_in, size_out = extents.bytes(source), extents.bytes(result)
-    hops = {"up_hops": _some(g), "far_hops": _some(h)}
+    up_hops, far_hops = _some(g), _some(h)
     match op.operator:
         case "all_reduce":
             plain = mul(2, size_in, near)
             up = mul(ONE - INNET, plain) + mul(INNET, size_in, _some(g))
             across = mul(2, div(size_in, g), far)
-            work = Work(result.pool, up_out=up, up_in=up, far_out=across, far_in=across, **hops)
+            work = Work(
+                result.pool,
+                up_out=up,
+                up_in=up,
+                far_out=across,
+                far_in=across,
+                up_hops=up_hops,
+                far_hops=far_hops,
+            )
         case "reduce_scatter":
             out = mul(size_in, near)
             into = mul(ONE - INNET, out) + mul(INNET, div(size_in, g), _some(g))
             across = mul(div(size_in, g), far)
-            work = Work(result.pool, up_out=out, up_in=into, far_out=across, far_in=across, **hops)
+            work = Work(
+                result.pool,
+                up_out=out,
+                up_in=into,
+                far_out=across,
+                far_in=across,
+                up_hops=up_hops,
+                far_hops=far_hops,
+            )
         case "all_gather":
             into = mul(size_out, near)
             out = mul(ONE - INNET, into) + mul(INNET, div(size_out, g), _some(g))
             across = mul(div(size_out, g), far)
-            work = Work(result.pool, up_out=out, up_in=into, far_out=across, far_in=across, **hops)
+            work = Work(
+                result.pool,
+                up_out=out,
+                up_in=into,
+                far_out=across,
+                far_in=across,
+                up_hops=up_hops,
+                far_hops=far_hops,
+            )
         case "all_to_all":
             up = mul(size_in, g - 1, div(1, n))
             across = mul(size_in, n - g, div(1, n))
-            work = Work(result.pool, up_out=up, up_in=up, far_out=across, far_in=across, **hops)
+            work = Work(
+                result.pool,
+                up_out=up,
+                up_in=up,
+                far_out=across,
+                far_in=across,
+                up_hops=up_hops,
+                far_hops=far_hops,
+            )
         case "gather_top":
             amount = _candidates(op, source, extents)
             up = mul(amount, g - 1)
             across = mul(amount, h - 1)
-            work = Work(result.pool, up_out=up, up_in=up, far_out=across, far_in=across, **hops)
+            work = Work(
+                result.pool,
+                up_out=up,
+                up_in=up,
+                far_out=across,
+                far_in=across,
+                up_hops=up_hops,
+                far_hops=far_hops,
+            )
         case _:
             work = _routed(op, source, result, extents, g, n, h)
     moved = {"activation": size_in}, {"activation": size_out}
@@ -96,9 +136,7 @@ def _row_bytes(tensor: Tensor, extents: Extents) -> Size:
     return mul(*inner, format_of(tensor.dtype).bytes) if inner else const(format_of(tensor.dtype).bytes)
 
 
-def _routed(
-    op: LocalOp, source: Tensor, result: Tensor, extents: Extents, g: Size, n: Size, h: Size
-) -> Work:
+def _routed(op: LocalOp, source: Tensor, result: Tensor, extents: Extents, g: Size, n: Size, h: Size) -> Work:
     """A token goes once to each other chosen rank of its domain, and once to each other chosen domain,
     where it is passed on; combine is the same way back."""
     own, spread = (source, result) if op.operator == "dispatch" else (result, source)
@@ -106,17 +144,27 @@ def _routed(
     route = extents.routings.get(tag)
     row = _row_bytes(own, extents)
     tokens = extents.tokens(cuts_of(own))
-    hops = {"up_hops": _some(g), "far_hops": _some(h)}
+    up_hops, far_hops = _some(g), _some(h)
     if route is None or tag not in routed_axes(spread):
         size = mul(tokens, row)
         up, across = mul(size, g - 1), mul(size, h - 1)
-        return Work(result.pool, up_out=up, up_in=up, far_out=across, far_in=across, **hops)
+        return Work(
+            result.pool,
+            up_out=up,
+            up_in=up,
+            far_out=across,
+            far_in=across,
+            up_hops=up_hops,
+            far_hops=far_hops,
+        )
     experts, picks = extents.sizes[route.target], extents.picks(route)
     rank = routing("copies", n, experts, picks, tokens, tag=tag)
     domain = routing("copies", h, experts, picks, tokens, tag=tag)
     across = mul(domain, h - 1, row)
     up = mul(rank, n - 1, row) - across
-    return Work(result.pool, up_out=up, up_in=up, far_out=across, far_in=across, **hops)
+    return Work(
+        result.pool, up_out=up, up_in=up, far_out=across, far_in=across, up_hops=up_hops, far_hops=far_hops
+    )
 
 
 def _crossing(
@@ -151,14 +199,13 @@ def _crossing(
         if own is result:
             own_far, own_near, far, up = far, up, own_far, own_near
     outward = own is source
-    hops = {"up_hops": near, "far_hops": ONE - near}
     mine = Work(
         own.pool,
         reads={"activation": extents.bytes(own)} if outward else {},
         writes={} if outward else {"activation": extents.bytes(own)},
         up_out=own_near if outward else ZERO, up_in=ZERO if outward else own_near,
         far_out=own_far if outward else ZERO, far_in=ZERO if outward else own_far,
-        **(hops if outward else {}),
+        up_hops=near if outward else ZERO, far_hops=ONE - near if outward else ZERO,
     )  # fmt: skip
     other = Work(
         spread.pool if spread.pool != own.pool else source.pool,
@@ -166,6 +213,6 @@ def _crossing(
         writes={"activation": extents.bytes(result)} if outward else {},
         up_out=ZERO if outward else up, up_in=up if outward else ZERO,
         far_out=ZERO if outward else far, far_in=far if outward else ZERO,
-        **({} if outward else hops),
+        up_hops=ZERO if outward else near, far_hops=ZERO if outward else ONE - near,
     )  # fmt: skip
     return [mine, other]

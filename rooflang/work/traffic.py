@@ -45,8 +45,12 @@ def read_bytes(use: Use, extents: Extents) -> tuple[str, Size]:
         return kind, mul(extents.elements(tensor), width)
     target = index_dim(use.index.dtype) or ""
     cuts = cuts_of(tensor)
-    inner = mul(*(extents.dim(d, cuts.get(d, ())) for d in tensor.dims if d not in ("B", target)), const(width))
-    route = next((r for r in extents.routings.values() if r.target == target and _same(r.tag, use.index)), None)
+    inner = mul(
+        *(extents.dim(d, cuts.get(d, ())) for d in tensor.dims if d not in ("B", target)), const(width)
+    )
+    route = next(
+        (r for r in extents.routings.values() if r.target == target and _same(r.tag, use.index)), None
+    )
     picks = mul(*(extents.sizes[d] for d in use.index.dims if d not in ("B", "Q")))
     if tensor.kind == "state":
         own = {d: a for d, a in cuts.items() if d != target}
@@ -70,7 +74,9 @@ def _ranks(axes: tuple[str, ...]) -> Size:
 
 
 def _same(tag: str, index: Tensor) -> bool:
-    return tag.rpartition(".")[2] == index.name.partition("@")[0].partition("~")[0] or tag.endswith("." + index.name)
+    return tag.rpartition(".")[2] == index.name.partition("@")[0].partition("~")[0] or tag.endswith(
+        "." + index.name
+    )
 
 
 def write_bytes(op: LocalOp, extents: Extents) -> tuple[str, Size]:

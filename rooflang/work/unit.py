@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from rooflang.lowered import LocalOp, Unit, Use
+from rooflang.lowered import LocalOp, Tensor, Unit, Use
 from rooflang.size import Size, add, div
 from rooflang.work.arithmetic import arithmetic
 from rooflang.work.extent import Extents
@@ -42,9 +42,9 @@ def _collect(kernels: dict[str, Kernel], name: str, op: LocalOp, engine: str, wo
     kernels[name] = Kernel(name, op.section, engine, before.work.plus(work) if before else work, results)
 
 
-def _leaving(unit: Unit, made: Mapping[object, str]) -> set[object]:
+def _leaving(unit: Unit, made: Mapping[Tensor, str]) -> set[Tensor]:
     """Values that some other kernel, collective or unit reads."""
-    leaving: set[object] = {t for _, t in unit.outputs}
+    leaving: set[Tensor] = {t for _, t in unit.outputs}
     looked = roots(unit)
     for op in unit.ops:
         if op.operator in VIEWS:
@@ -56,16 +56,16 @@ def _leaving(unit: Unit, made: Mapping[object, str]) -> set[object]:
                 base = looked.get(tensor, tensor)
                 if made.get(base) != op.kernel:
                     leaving.add(base)
-    leaving.update(looked[t] for t in list(leaving) if t in looked)  # type: ignore[index]
+    leaving.update(looked[t] for t in list(leaving) if t in looked)
     return leaving
 
 
 def _compute(
     op: LocalOp,
     extents: Extents,
-    made: Mapping[object, str],
-    looked: Mapping[object, object],
-    outside: set[object],
+    made: Mapping[Tensor, str],
+    looked: Mapping[Tensor, Tensor],
+    outside: set[Tensor],
     read: dict[tuple[str, object, object], None],
 ) -> Work:
     flops, vector, exponentials = arithmetic(op, extents)
@@ -77,7 +77,7 @@ def _compute(
             base = looked.get(part.tensor, part.tensor)
             if made.get(base) == op.kernel and part.tensor.kind == "value":
                 continue
-            key = (op.kernel, _identity(part.tensor, base), part.index)
+            key = (op.kernel, _identity(base), part.index)
             if key in read:
                 continue
             read[key] = None
@@ -93,7 +93,6 @@ def _compute(
     return Work(op.result.pool, flops, vector, exponentials, reads, writes)
 
 
-def _identity(tensor: object, base: object) -> object:
+def _identity(base: Tensor) -> Tensor | str:
     """Versions of one cache are one buffer."""
-    name = getattr(base, "name", "")
-    return name.rstrip("+") if getattr(base, "kind", "") == "state" else base
+    return base.name.partition("+")[0] if base.kind == "state" else base

@@ -1,0 +1,1 @@
+"""Timings that anyone can repeat: `make bench` or `python -m benchmarks.NAME`."""

@@ -1,0 +1,81 @@
+"""Grid evaluation of the DeepSeek-V4-Pro decode step: points per CPU-second, and single points.
+
+Run: python -m benchmarks.evaluate_grid
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import numpy as np
+
+from catalogue.devices import load_device
+from catalogue.models import load_model
+from evaluator.evaluate import evaluate
+from evaluator.scenario import Scenario
+from rooflang.design import Design, Mesh, Placement, Pool, Shard
+
+ROUNDS = 5
+
+
+def placed(axis: str = "tp") -> Design:
+    """V4-Pro with data-parallel attention over dp, heads over the inner axis, experts over both."""
+    model = load_model("deepseek-v4-pro")
+    shards = (
+        Shard("embed", "B", ("dp",)), Shard("head", "B", ("dp",)), Shard("head", "V", (axis,)),
+        Shard("attention", "B", ("dp",)), Shard("attention", "H", (axis,)), Shard("attention", "G", (axis,)),
+        Shard("attention", "IH", (axis,)), Shard("moe", "B", ("dp", axis)), Shard("experts", "E", ("dp", axis)),
+    )  # fmt: skip
+    mesh = Mesh("main", (("dp", 16), (axis, 4)))
+    return model.with_(pools=(Pool("main", "b300-sxm", 64),), placement=Placement((mesh,), shards))
+
+
+def grid_rate(setting: str, clock: str) -> tuple[int, float]:
+    """(points, points per CPU-second) over batch x context x mesh x draft depth."""
+    design, device = placed(), {"main": load_device("b300")}
+    batch = np.unique(np.round(np.geomspace(1, 262144, 96)))[:, None, None, None, None]
+    context = np.round(np.geomspace(1024, 1048576, 256))[None, :, None, None, None]
+    dp = np.array([1.0, 4, 16, 64])[None, None, :, None, None]
+    tp = np.array([1.0, 2, 4, 8])[None, None, None, :, None]
+    drafted = np.arange(2.0)[None, None, None, None, :]
+    rates = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        e = evaluate(
+            design, device, Scenario(), batch, axes={"dp": dp, "tp": tp}, drafted=drafted, setting=setting,
+            context=context,
+        )  # fmt: skip
+        points = np.size(e.seconds(clock))
+        rates.append(points / (time.process_time() - start))
+    return points, statistics.median(rates)
+
+
+def single_point() -> tuple[float, float]:
+    """CPU-seconds of (a new point of a known structure, a new structure) in a warm process."""
+    device = {"main": load_device("b300")}
+    known, fresh = [], []
+    for i in range(ROUNDS):
+        start = time.process_time()
+        evaluate(placed(f"t{i}"), device, Scenario(), 512.0).seconds("overlapped")
+        fresh.append(time.process_time() - start)
+        start = time.process_time()
+        evaluate(placed(f"t{i}"), device, Scenario(4096 + i), 512.0 + i).seconds("overlapped")
+        known.append(time.process_time() - start)
+    return statistics.median(known), statistics.median(fresh)
+
+
+def main() -> None:
+    for setting in ("physical", "achievable"):
+        for clock in ("limit", "overlapped"):
+            points, rate = grid_rate(setting, clock)
+            print(
+                f"grid {setting:10} {clock:10} {points:>9,} points  {rate / 1e6:6.1f} million points per CPU-second"
+            )
+    known, fresh = single_point()
+    print(f"single point of a known structure {known * 1e3:6.1f} CPU-ms")
+    print(f"single point of a new structure   {fresh * 1e3:6.1f} CPU-ms")
+
+
+if __name__ == "__main__":
+    main()
