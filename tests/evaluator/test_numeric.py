@@ -1,0 +1,59 @@
+"""Routing statistics against enumeration, and grids against single points."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from catalogue.devices import load_device
+from evaluator.evaluate import evaluate
+from evaluator.numeric import Numeric, chance_of_rank
+from evaluator.scenario import Scenario
+from rooflang.size import ceildiv, routing, symbol
+from tests.evaluator.placements import expert_parallel
+
+
+def test_copies_of_v4_pro_on_eight_ranks():
+    """A token of V4-Pro (6 of 384 experts) reaches 3.88 other ranks of 8, not 5.25."""
+    others = 7 * chance_of_rank(8.0, 384.0, 6.0)
+    assert float(others) == pytest.approx(3.88, abs=0.005)
+
+
+def test_chance_of_a_rank_by_enumeration():
+    picks = list(itertools.combinations(range(6), 2))
+    hit = sum(1 for c in picks if any(e < 2 for e in c))
+    assert float(chance_of_rank(3.0, 6.0, 2.0)) == pytest.approx(hit / len(picks))
+
+
+def test_distinct_experts_by_enumeration():
+    """Two tokens each choosing 1 of 4 experts on one rank: 1.75 distinct on average."""
+    node = routing("distinct", 4, 1, 2, 1, tag="t")
+    pairs = list(itertools.product(range(4), repeat=2))
+    expected = sum(len(set(p)) for p in pairs) / len(pairs)
+    assert float(Numeric({}, balanced=True)(node)) == pytest.approx(expected)
+
+
+def test_fullest_rank_exceeds_the_mean_only_when_unbalanced():
+    node = routing("fullest", 8, 800, tag="t")
+    assert float(Numeric({}, balanced=True)(node)) == 100
+    assert 100 < float(Numeric({}, balanced=False)(node)) < 200
+
+
+def test_ceil_takes_the_fullest_rank():
+    node = ceildiv(symbol("B"), symbol("dp"))
+    found = Numeric({"B": np.array([1.0, 8, 9]), "dp": 8.0}, balanced=True)(node)
+    assert found.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("clock", ["limit", "overlapped", "serial"])
+def test_a_grid_equals_its_points(clock):
+    design, device = expert_parallel("deepseek-v4-flash", 8, 2), {"main": load_device("b300")}
+    batch = np.array([1.0, 63, 512])[:, None]
+    dp = np.array([1.0, 4, 8])[None, :]
+    grid = evaluate(design, device, Scenario(), batch, axes={"dp": dp}, drafted=1.0).seconds(clock)
+    for i, b in enumerate(batch[:, 0]):
+        for j, ranks in enumerate(dp[0]):
+            one = evaluate(design, device, Scenario(), float(b), axes={"dp": float(ranks)}, drafted=1.0)
+            assert float(one.seconds(clock)) == pytest.approx(float(grid[i, j]), rel=1e-12)
