@@ -53,34 +53,75 @@ _ORDER = {
 
 
 def plan(tensor: Tensor, want: Mapping[str, Cell], axes: tuple[str, ...], where: str) -> tuple[Step, ...]:
-    """The collectives that bring a tensor from its layout to `want`, axes of one kind joined."""
+    """The collectives that bring a tensor from its layout to `want`, axes of one kind joined.
+
+    Blocks are laid out outermost axis first, so the axes that cut one dimension are joined to it from
+    the outside in, and leave it from the inside out; an axis that is in the way is gathered first.
+    """
     cells: dict[str, Cell] = {a: cell(tensor.layout, a) for a in axes}
     wanted: dict[str, Cell] = {a: want.get(a) for a in axes}
-    # Blocks are laid out outermost axis first: an outer axis cannot be gathered around an inner one.
-    for a in axes:
-        have = cells[a]
-        if isinstance(have, Split) and wanted[a] != have:
-            for inner in axes[axes.index(a) + 1 :]:
-                if cells[inner] == have and wanted[inner] == have:
-                    steps = plan(tensor, {**wanted, inner: None}, axes, where)
-                    middle = replace(tensor, layout=steps[-1].layout)
-                    return (*steps, *plan(middle, wanted, axes, where))
-    groups: dict[tuple[str, str | None, str | None, str | None], list[str]] = {}
-    for a in axes:
-        have, goal = cells[a], wanted[a]
-        if have == goal:
-            continue
-        operator, dim, to = _move(have, goal, where)
-        routed = have.routed if isinstance(have, Partial) else goal.routed if isinstance(goal, Partial) else None
-        if operator == "keep" and isinstance(have, Split):
-            routed = None
-        groups.setdefault((operator, dim, to, routed), []).append(a)
     steps: list[Step] = []
-    for (operator, dim, to, routed), joined in sorted(groups.items(), key=lambda g: (_ORDER[g[0][0]], g[1])):
-        for a in joined:
+    while cells != wanted:
+        groups: dict[tuple[str, str | None, str | None, str | None], list[str]] = {}
+        for a in axes:
+            have, goal = cells[a], wanted[a]
+            if have == goal:
+                continue
+            operator, dim, to = _move(have, goal, where)
+            routed = have.routed if isinstance(have, Partial) else goal.routed if isinstance(goal, Partial) else None
+            if operator == "keep" and isinstance(have, Split):
+                routed = None
+            groups.setdefault((operator, dim, to, routed), []).append(a)
+        ready = [(key, able) for key, joined in groups.items() if (able := _able(joined, cells, wanted))]
+        if not ready:
+            inner = _in_the_way([a for joined in groups.values() for a in joined], cells, wanted)
+            split = cells[inner]
+            cells[inner] = None
+            dim = split.dim if isinstance(split, Split) else None
+            steps.append(Step("all_gather", (inner,), dim, layout_of(cells, axes)))
+            continue
+        (operator, dim, to, routed), able = min(ready, key=lambda r: (_ORDER[r[0][0]], r[1]))
+        for a in able:
             cells[a] = wanted[a]
-        steps.append(Step(operator, tuple(joined), dim, layout_of(cells, axes), to, routed))
+        steps.append(Step(operator, tuple(able), dim, layout_of(cells, axes), to, routed))
     return tuple(steps)
+
+
+def _cutting(value: Cell, cells: Mapping[str, Cell]) -> list[str]:
+    """The axes that cut the dimension of a split, outermost first."""
+    return [a for a, c in cells.items() if c == value] if isinstance(value, Split) else []
+
+
+def _able(joined: list[str], cells: Mapping[str, Cell], wanted: Mapping[str, Cell]) -> list[str]:
+    """Those of the axes that may move now: the innermost that leave, the outermost that join."""
+    have, goal = cells[joined[0]], wanted[joined[0]]
+    leaving, present = _cutting(have, cells), _cutting(goal, cells)
+    if any(wanted[a] != goal for a in present):
+        return []
+    order = list(cells)
+    able = [a for a in joined if all(order.index(p) < order.index(a) for p in present)]
+    while able:
+        pending = [order.index(a) for a in _cutting(goal, wanted) if a not in present and a not in able]
+        kept = [
+            a for a in able
+            if all(order.index(a) < p for p in pending)
+            and all(other in able for other in leaving if order.index(other) > order.index(a))
+        ]  # fmt: skip
+        if kept == able:
+            break
+        able = kept
+    return able
+
+
+def _in_the_way(waiting: list[str], cells: Mapping[str, Cell], wanted: Mapping[str, Cell]) -> str:
+    """An axis to be gathered so that one of the waiting can move: it cuts, further inside, what that
+    axis leaves or joins; else one of two that wait for each other."""
+    order = list(cells)
+    for axis in waiting:
+        for cutting in (_cutting(cells[axis], cells), _cutting(wanted[axis], cells)):
+            if cutting and order.index(cutting[-1]) > order.index(axis):
+                return cutting[-1]
+    return next(a for a in reversed(order) if a in waiting and isinstance(cells[a], Split))
 
 
 def apply(
@@ -109,8 +150,13 @@ def _collective(step: Step, source: Tensor, result: Tensor, section: str) -> Loc
         attributes.append(("partial", "lse" if "lse" in kinds else "sum"))
     return LocalOp(
         step.operator, result, (Use(source),), tuple(attributes), axes=step.axes, section=section,
-        kernel=f"{section}:{result.name}",
+        kernel=_message(step.operator, step.routed, section, result),
     )  # fmt: skip
+
+
+def _message(operator: str, routed: str | None, section: str, result: Tensor) -> str:
+    """What is dispatched by one choice (tokens, their picks and weights) travels as one message."""
+    return f"{section}:dispatch {routed}" if operator == "dispatch" and routed else f"{section}:{result.name}"
 
 
 def send(
@@ -144,6 +190,6 @@ def send(
         attributes.append(("dim", "B"))
     ops.append(
         LocalOp(operator, result, (Use(source),), tuple(attributes), axes=tuple(a for a, _ in layout),
-                section=section, kernel=f"{section}:{result.name}")
+                section=section, kernel=_message(operator, dict(attributes).get("routed"), section, result))
     )  # fmt: skip
     return ops, result

@@ -56,6 +56,9 @@ def _blocked(operator: str, arguments: tuple[Argument, ...], result_dims: tuple[
             return frozenset(over)
         case "pool":
             return frozenset({*over, "Z"})
+        case "append":
+            # A rank that keeps a row must see the token that writes it.
+            return frozenset({"Q"})
         case "concat" | "slice":
             return frozenset(over | (set(arguments[0].dims) ^ set(result_dims)))
         case "split" | "merge":

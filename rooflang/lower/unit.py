@@ -153,7 +153,8 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
     )  # fmt: skip
     axes = place.axes
     decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules) for a in axes}
-    if op.operator in ("topk", "sample"):
+    # The best of each shard are not enough for groups, nor to add noise to: those see the scores whole.
+    if op.operator in ("topk", "sample") and len(arguments) == 1 and op.attribute("groups") is None:
         arguments = (_gather_top(op, arguments[0], section, state),)
         decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules) for a in axes}
     uses: list[Use] = []

@@ -1,0 +1,131 @@
+"""What programs demand of the sizes at which they are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import lcm
+
+from rooflang.layout import Split
+from rooflang.lowered import LocalOp, Lowered, Tensor
+from rooflang.size import Size
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the programs demand: `step` of each dim, relations between real sizes, literals by kind."""
+
+    step: dict[str, int] = field(default_factory=dict)
+    least: dict[int, int] = field(default_factory=dict)
+    even: set[int] = field(default_factory=set)
+    sums: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
+    products: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
+    bounds: set[tuple[int, int, int]] = field(default_factory=set)  # start + part <= whole
+    double: set[tuple[int, int]] = field(default_factory=set)  # 2 * k < E
+    values: set[int] = field(default_factory=set)
+    ratio: dict[str, int] = field(default_factory=dict)  # the place within a block of so many tokens
+    literals: dict[str, set[int]] = field(default_factory=dict)
+    blocks: dict[str, set[int]] = field(default_factory=dict)
+    groups: dict[str, set[int]] = field(default_factory=dict)
+    rows: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+
+
+def real(size: Size) -> int | None:
+    """The constant of a size: its own, or the cap of a minimum over something that grows."""
+    if size.constant is not None:
+        return int(size.constant)
+    if size.kind == "min":
+        return next((int(a.constant) for a in size.arguments if a.constant is not None), None)
+    return None
+
+
+def tensors(programs: Sequence[Lowered]) -> Iterator[Tensor]:
+    seen: set[Tensor] = set()
+    for program in programs:
+        for _, unit in program.units():
+            for tensor in (*unit.weights, *unit.states, *(t for _, t in unit.inputs)):
+                if tensor not in seen:
+                    seen.add(tensor)
+                    yield tensor
+            for op in unit.ops:
+                for use in op.operands:
+                    for t in (use.tensor, use.index):
+                        if t is not None and t not in seen:
+                            seen.add(t)
+                            yield t
+                if op.result not in seen:
+                    seen.add(op.result)
+                    yield op.result
+
+
+def note_tensor(facts: Facts, tensor: Tensor, ranks: dict[str, int]) -> None:
+    by_dim: dict[str, int] = {}
+    for axis, c in tensor.layout:
+        if isinstance(c, Split):
+            by_dim[c.dim] = by_dim.get(c.dim, 1) * ranks[axis]
+    for dim, n in by_dim.items():
+        facts.step[dim] = lcm(facts.step.get(dim, 1), n)
+    if tensor.kind == "state":
+        facts.rows.setdefault(tensor.dims[1], set()).add((tensor.rows, tensor.span))
+        if tensor.rows != "append":
+            facts.literals.setdefault(tensor.rows, set()).add(tensor.span)
+
+
+def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None]) -> None:
+    over = op.operands[0].over
+    dims = op.operands[0].tensor.dims
+
+    def value(name: str | None) -> int:
+        return (real.get(name) if name else None) or 0
+
+    for kind in ("every",):
+        if isinstance(n := op.attribute(kind), int):
+            facts.literals.setdefault(kind, set()).add(n)
+    match op.operator:
+        case "split":
+            parts = tuple(d for d in op.result.dims if d not in dims)
+            facts.products.add(
+                (value(next(d for d in dims if d not in op.result.dims)), tuple(map(value, parts)))
+            )
+        case "merge":
+            parts = tuple(d for d in dims if d not in op.result.dims)
+            facts.products.add(
+                (value(next(d for d in op.result.dims if d not in dims)), tuple(map(value, parts)))
+            )
+        case "concat":
+            whole = next(d for d in op.result.dims if d not in dims)
+            facts.sums.add((value(whole), tuple(value(u.over) for u in op.operands)))
+        case "slice":
+            start = int(op.attribute("start") or 0)
+            part = next(d for d in op.result.dims if d not in dims)
+            facts.literals.setdefault("start", set()).add(start)
+            facts.values.add(start)
+            facts.bounds.add(
+                (start, value(part), value(over or next(d for d in dims if d not in op.result.dims)))
+            )
+        case "rope":
+            last = op.attribute("last")
+            if isinstance(last, int):
+                facts.literals.setdefault("last", set()).add(last)
+                facts.values.add(last)
+                facts.bounds.add((0, last, value(over)))
+            facts.even.add(int(last) if isinstance(last, int) else value(over))
+        case "quantize":
+            if over and isinstance(block := op.attribute("block"), int):
+                facts.literals.setdefault("block", set()).add(block)
+                facts.blocks.setdefault(over, set()).add(block)
+        case "topk":
+            picks = next(d for d in op.result.dims if d not in dims)
+            if over and value(over) and value(picks):
+                facts.double.add((value(picks), value(over)))
+                facts.least[value(over)] = 2 * facts.step.get(over, 1)
+            if over and isinstance(groups := op.attribute("groups"), int):
+                keep = op.attribute("keep", groups)
+                facts.literals.setdefault("groups", set()).add(groups)
+                facts.literals.setdefault("keep", set()).add(int(keep or groups))
+                facts.groups.setdefault(over, set()).add(groups)
+        case "pool":
+            for use in op.operands[2:]:
+                for name in use.tensor.dims:
+                    if name not in op.operands[1].tensor.dims and name not in op.result.dims:
+                        facts.ratio[name] = int(op.attribute("every") or 1)

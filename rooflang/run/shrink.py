@@ -1,0 +1,155 @@
+"""Small sizes at which a lowered program keeps its structure.
+
+Sizes and literals of all given programs are mapped together: equal real sizes stay equal, different
+ones stay different, products and sums that views rely on hold, and everything divides by the axes,
+blocks and groups that cut it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm
+
+from rooflang.lowered import Lowered
+from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
+from rooflang.run.sizes import Sizes
+from rooflang.run.solve import solve
+from rooflang.run.tokens import Step
+from rooflang.run.value import ExecutionError
+from rooflang.size import Size
+
+SERIES = "Z"  # the two series of an overlapping pool
+CONTEXT = 8  # tokens per sequence after the three steps
+_AXES = {0: ((3,), (2, 3), (2, 3, 4), (2, 2, 2, 3)), 1: ((2,), (3, 2), (3, 2, 4), (2, 2, 3, 2))}
+_SPANS = (2, 3, 4, 5, 6)
+_WINDOWS = (3, 5, 4, 6, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Sizes, and the steps through which caches grow from empty to equal lengths."""
+
+    sizes: Sizes
+    steps: tuple[Step, ...]
+
+
+def shrink(programs: Sequence[Lowered], variant: int = 0) -> Trial:
+    """Test sizes that serve all of the programs. Raises ExecutionError if none are found."""
+    meshes = _meshes(programs, variant)
+    ranks = {axis: n for axes in meshes.values() for axis, n in axes}
+    facts = Facts()
+    sizes: dict[str, Size] = {}
+    for program in programs:
+        for name, size in program.sizes.items():
+            if sizes.setdefault(name, size) is not size:
+                raise ExecutionError(
+                    "type.size",
+                    f"dimension {name} must have one size in both designs, but has {sizes[name]} and {size}",
+                )
+    constants = {name: real(size) for name, size in sizes.items()}
+    for tensor in tensors(programs):
+        note_tensor(facts, tensor, ranks)
+    for program in programs:
+        for _, unit in program.units():
+            for op in unit.ops:
+                note_op(facts, op, constants)
+    literals = _literals(facts, variant)
+    used = {d for t in tensors(programs) for d in t.dims} | set(facts.step)
+    step: dict[int, int] = {}
+    for name in used | set(facts.blocks) | set(facts.groups):
+        value = constants.get(name)
+        if value is None or name in facts.rows or name in facts.ratio or name == SERIES:
+            continue
+        facts.values.add(value)
+        factor = facts.step.get(name, 1)
+        factor *= lcm(*(literals["block", b] for b in facts.blocks.get(name, ())))
+        factor = lcm(factor, *(2 * literals["groups", g] for g in facts.groups.get(name, ())))
+        step[value] = lcm(step.get(value, 1), factor)
+    chosen = solve(facts, step, variant)
+    batch = lcm(facts.step.get("B", 1), 1)
+    batch *= -(-3 // batch)
+    cut = facts.step.get("Q", 1)
+    dims: dict[str, int] = {"B": batch}
+    for name in used:
+        if name in facts.rows:
+            need = max(
+                CONTEXT // literals["every", n] if kind == "every" else CONTEXT
+                for kind, n in facts.rows[name]
+            )
+            dims[name] = -(-need // facts.step.get(name, 1)) * facts.step.get(name, 1)
+        elif name in facts.ratio:
+            if constants.get(name) != facts.ratio[name]:
+                raise ExecutionError(
+                    "type.size", f"{name} must have one entry per token of a block of {facts.ratio[name]}"
+                )
+            dims[name] = literals["every", facts.ratio[name]]
+        elif name == SERIES:
+            dims[name] = 2
+        elif name not in ("B", "Q"):
+            value = constants.get(name)
+            dims[name] = (
+                chosen[value] if value is not None else _evaluated(sizes.get(name), chosen, batch, name)
+            )
+    literals.update({("start", v): chosen[v] for v in facts.literals.get("start", ())})
+    literals.update({("last", v): chosen[v] for v in facts.literals.get("last", ())})
+    return Trial(Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant))
+
+
+def _meshes(programs: Sequence[Lowered], variant: int) -> dict[str, tuple[tuple[str, int], ...]]:
+    found: dict[str, tuple[tuple[str, int], ...]] = {}
+    for program in programs:
+        for pool, axes in program.meshes:
+            if not axes:
+                found.setdefault(pool, ())
+                continue
+            table = _AXES[variant % 2]
+            if len(axes) > len(table):
+                raise ExecutionError(
+                    "execution.mesh",
+                    f"a mesh of at most {len(table)} axes can be simulated, but {pool!r} has {len(axes)}",
+                )
+            found[pool] = tuple(zip(axes, table[len(axes) - 1], strict=True))
+    return found
+
+
+def _literals(facts: Facts, variant: int) -> dict[tuple[str, int], int]:
+    found: dict[tuple[str, int], int] = {}
+    choices: dict[str, Sequence[int]] = {
+        "window": _WINDOWS[variant % 2 :], "every": _SPANS[variant % 2 :], "block": (2, 3, 4, 5, 7),
+        "groups": (4, 5, 6, 7), "keep": (2, 3, 4, 5),
+    }  # fmt: skip
+    for kind, table in choices.items():
+        values = sorted(facts.literals.get(kind, ()))
+        if kind in ("window", "every") and 1 in values:
+            found[kind, 1] = 1
+            values.remove(1)
+        if len(values) > len(table):
+            raise ExecutionError(
+                "execution.sizes",
+                f"at most {len(table)} different {kind} literals can be told apart, but got {values}",
+            )
+        found.update({(kind, v): t for v, t in zip(values, table, strict=False)})
+    for v in facts.literals.get("keep", set()) & facts.literals.get("groups", set()):
+        found["keep", v] = found["groups", v]
+    return found
+
+
+def _evaluated(size: Size | None, chosen: dict[int, int], batch: int, name: str) -> int:
+    if size is None:
+        raise ExecutionError("graph.undefined", f"dimension {name} has no size")
+    values = {s: {"B": batch, "S": CONTEXT}.get(s, 2) for s in size.symbols()}
+    return max(int(size.at(**values)), 1)
+
+
+def _steps(batch: int, cut: int, variant: int) -> tuple[Step, ...]:
+    """7, 2 and 1 tokens with ragged lengths that are equal at the last step."""
+    late = [(b + variant) % 3 for b in range(batch)]
+    widths = [-(-q // cut) * cut for q in (CONTEXT - 1, 2, 1)]
+    first = tuple(CONTEXT - 1 - n for n in late)
+    zero = tuple(0 for _ in late)
+    return (
+        Step(zero, first, widths[0]),
+        Step(first, tuple(late), widths[1]),
+        Step(tuple(CONTEXT - 1 for _ in late), tuple(1 for _ in late), widths[2]),
+    )
