@@ -78,6 +78,7 @@ class _Inputs:
     numerics: Mapping[str, Numeric]
     rates: Mapping[str, Rates]
     microbatches: Value
+    overlap: Value
     drafted: Value
     stages: Value
 
@@ -170,20 +171,29 @@ class Steps:
 
     def _overlapped(self) -> dict[str, Value]:
         i = self.inputs
-        m = i.microbatches
         share, send = self._stage
         parts: dict[str, Value] = {"chain": self.chain + send * i.stages}
-        overlap = i.plan.lowered.design.schedule.overlap_links
-        several = len(i.rates) > 1
         for pool in i.rates:
-            if overlap:
-                parts[f"{pool} compute"] = m * share * self.sum("compute", _seconds, pool)
-                parts[f"{pool} links"] = m * (share * self.sum("link", _seconds, pool) + send)
-                parts[f"{pool} memory"] = m * share * self.sum("all", _resource("memory"), pool)
+            apart = self._engines_apart(pool, share, send) if np.any(i.overlap) else {}
+            if np.all(i.overlap):
+                parts.update(apart)
             else:
-                busy = self.sum("all", _seconds, pool) if several else self.chain
-                parts[f"{pool} engine"] = m * (share * busy + send)
+                busy = self.sum("all", _seconds, pool) if len(i.rates) > 1 else self.chain
+                joint = i.microbatches * (share * busy + send)
+                # Where the links do overlap, the engines bind one by one; elsewhere they take turns.
+                parts[f"{pool} engine"] = (
+                    np.where(i.overlap, largest(list(apart.values())), joint) if apart else joint
+                )
         return parts
+
+    def _engines_apart(self, pool: str, share: Value, send: Value) -> dict[str, Value]:
+        """Arithmetic, transfers and the memory that both use, when they run at the same time."""
+        m = self.inputs.microbatches
+        return {
+            f"{pool} compute": m * share * self.sum("compute", _seconds, pool),
+            f"{pool} links": m * (share * self.sum("link", _seconds, pool) + send),
+            f"{pool} memory": m * share * self.sum("all", _resource("memory"), pool),
+        }
 
     def _serial(self) -> dict[str, Value]:
         i = self.inputs
@@ -227,11 +237,12 @@ def steps(
     numerics: Mapping[str, Numeric],
     rates: Mapping[str, Rates],
     microbatches: Value,
+    overlap: Value,
     drafted: Value,
     stages: Value,
 ) -> Steps:
     """The clocks of a plan; `prices` are those of one micro-batch, arrays broadcast over the grid."""
-    return Steps(_Inputs(plan, prices, numerics, rates, microbatches, drafted, stages))
+    return Steps(_Inputs(plan, prices, numerics, rates, microbatches, overlap, drafted, stages))
 
 
 def _seconds(price: Price) -> Value:

@@ -88,6 +88,7 @@ def evaluate(
     *,
     axes: Mapping[str, Value] | None = None,
     microbatches: Value | None = None,
+    overlap: Value | None = None,
     drafted: Value = 0.0,
     setting: str = "physical",
     context: Value | None = None,
@@ -95,6 +96,7 @@ def evaluate(
     """Evaluate a design at one point or over a grid.
 
     `axes` overrides mesh sizes of the design; `batch` is sequences in flight per replica, at least 1;
+    `microbatches` and `overlap` (1 where transfers run under arithmetic) override the schedule's;
     `context` overrides the scenario's cached tokens per sequence (to sweep it).
     Raises ConfigurationError or ScenarioError with what must hold.
     """
@@ -118,7 +120,8 @@ def evaluate(
     prices = price(compiled, main, rates, drafts, draft_works)
     pipeline = design.placement.pipeline
     stages: Value = sizes[pipeline] if pipeline else 1.0
-    found = steps(compiled, prices, main, rates, m, d, stages)
+    links: Value = float(design.schedule.overlap_links) if overlap is None else overlap
+    found = steps(compiled, prices, main, rates, m, links, d, stages)
     whole = _numerics(compiled, rates, sizes, cached, batch, 1.0 + d, balanced)
     total: Value = 0.0
     for _, names in compiled.lowered.meshes:

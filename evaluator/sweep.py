@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,13 @@ from rooflang.lower import lower
 class Grid:
     """The grids that both sides of a comparison share.
 
-    `batches` are sequences in flight per replica; `drafts` drafted tokens; micro-batches are those of
-    the design's schedule, doubled up to the number of stages with a pipeline.
+    `batches` are sequences in flight per replica; `drafts` drafted tokens; `schedules` pairs of
+    (micro-batches, whether transfers overlap), by default the design's own.
     """
 
     batches: tuple[int, ...]
     drafts: tuple[int, ...] = (0, 1, 2, 3)
+    schedules: tuple[tuple[int, bool], ...] = ()
     sizes: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
     most_configurations: int = 600
 
@@ -98,69 +100,105 @@ def sweep(
     setting: str = "achievable",
     name: str = "",
 ) -> Swept:
-    """The frontier of a structure on a cluster. Raises ConfigurationError when nothing can be placed."""
-    by_axis, total = configurations(design, count, grid)
+    """The frontier of a structure on a cluster of `count` devices."""
+    return sweep_counts(design, devices, (count,), scenario, grid, clock=clock, setting=setting, name=name)[
+        count
+    ]
+
+
+def sweep_counts(
+    design: Design,
+    devices: Mapping[str, Device],
+    counts: Sequence[int],
+    scenario: Scenario,
+    grid: Grid,
+    *,
+    clock: str = "overlapped",
+    setting: str = "achievable",
+    name: str = "",
+) -> dict[int, Swept]:
+    """The frontier for each cluster size: a replica's step is evaluated once for all of them.
+
+    Raises ConfigurationError when no mesh fits the largest cluster.
+    """
+    by_axis, total = configurations(design, max(counts), grid)
     if not len(total):
         raise ConfigurationError(
-            f"a mesh must divide the model's sizes and fit on {count} devices, but none does; use more devices"
+            f"a mesh must divide the model's sizes and fit on {max(counts)} devices, but none does; use more devices"
         )
     wide = {a: v[:, None, None, None] for a, v in by_axis.items()}
     batch = np.array(grid.batches, dtype=float)[None, :, None, None]
     drafts = np.array(grid.drafts, dtype=float)[None, None, :, None]
     if not any(s.draft for s in lower(design).segments):
         drafts = drafts[:, :, :1]
-    m, rows = _microbatches(design, wide)
-    e = evaluate(design, devices, scenario, batch, axes=wide, microbatches=m, drafted=drafts, setting=setting)
+    m, overlap, meant = _schedules(design, wide, grid)
+    e = evaluate(
+        design,
+        devices,
+        scenario,
+        batch,
+        axes=wide,
+        microbatches=m,
+        overlap=overlap,
+        drafted=drafts,
+        setting=setting,
+    )
     seconds = e.seconds(clock)
-    shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), rows.shape)
-    replicas = np.floor(count / total)[:, None, None, None]
+    shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), meant.shape, batch.shape)
     user = np.broadcast_to(e.per_user(clock), shape)
-    gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
-    fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, rows), batch >= m), shape)
-    where = np.flatnonzero(fits)
-    if not len(where):
-        return Swept((), int(np.prod(shape)), 0)
-    x, y = user.ravel()[where], gpu.ravel()[where]
-    best = pareto(x, y)
-    points = []
-    for i in best:
-        index = np.unravel_index(where[i], shape)
-        points.append(_point(index, x[i], y[i], by_axis, batch, replicas, m, drafts, shape, name))
-    return Swept(tuple(points), int(np.prod(shape)), len(where))
+    fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, meant), batch >= m), shape)
+    axes = {**wide, "microbatches": m, "overlap": overlap, "drafted": drafts}
+    found = {}
+    for count in counts:
+        replicas = np.floor(count / total)[:, None, None, None]
+        gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
+        where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
+        best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
+        points = tuple(
+            _point(np.unravel_index(i, shape), user, gpu, {**axes, "replicas": replicas}, batch, shape, name)
+            for i in best
+        )
+        found[count] = Swept(points, int(np.prod(shape)), len(where))
+    return found
 
 
-def _microbatches(
-    design: Design, axes: Mapping[str, NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Micro-batch counts along the last axis, and which of them are meant for each configuration."""
-    base = float(design.schedule.microbatches)
+_Grid4: TypeAlias = NDArray[np.float64]
+
+
+def _schedules(
+    design: Design, axes: Mapping[str, _Grid4], grid: Grid
+) -> tuple[_Grid4, _Grid4, NDArray[np.bool_]]:
+    """(micro-batches, overlap, whether meant) along the last axis.
+
+    A grid may ask for several schedules; else the design's own is taken. With a pipeline, a schedule of k
+    micro-batches means k per stage.
+    """
+    own = ((design.schedule.microbatches, design.schedule.overlap_links),)
+    asked = grid.schedules or own
+    counts = np.array([float(k) for k, _ in asked]).reshape(1, 1, 1, -1)
+    overlap = np.array([float(o) for _, o in asked]).reshape(1, 1, 1, -1)
     pipeline = design.placement.pipeline
     if pipeline is None:
-        return np.array(base).reshape(1, 1, 1, 1), np.array(True).reshape(1, 1, 1, 1)
+        return counts, overlap, np.ones((1, 1, 1, len(asked)), bool)
     stages = axes[pipeline]
-    counts = np.concatenate([stages * base, stages * 2 * base], axis=3)
-    wanted = np.concatenate([np.ones_like(stages, bool), stages > 1], axis=3)
-    return counts, wanted
+    if grid.schedules or design.schedule.microbatches > 1:
+        return counts * stages, overlap, np.ones((1, 1, 1, len(asked)), bool)
+    both = np.concatenate([stages, 2 * stages], axis=3)
+    return both, np.concatenate([overlap, overlap], axis=3), np.concatenate([stages > 0, stages > 1], axis=3)
 
 
 def _point(
-    index: Sequence[np.intp],
-    x: float,
-    y: float,
-    by_axis: Mapping[str, NDArray[np.float64]],
-    batch: NDArray[np.float64],
-    replicas: NDArray[np.float64],
-    m: NDArray[np.float64],
-    drafts: NDArray[np.float64],
+    index: tuple[np.intp, ...],
+    user: NDArray[np.float64],
+    gpu: NDArray[np.float64],
+    axes: Mapping[str, _Grid4],
+    batch: _Grid4,
     shape: tuple[int, ...],
     name: str,
 ) -> Point:
-    def at(values: NDArray[np.float64]) -> int:
-        return int(np.broadcast_to(values, shape)[tuple(index)])
-
-    configuration = {a: int(v[index[0]]) for a, v in by_axis.items()}
-    configuration |= {"replicas": at(replicas), "microbatches": at(m), "drafted": at(drafts)}
-    return Point(float(x), float(y), at(batch) * at(replicas), configuration, name)
+    configuration = {a: int(np.broadcast_to(v, shape)[index]) for a, v in axes.items()}
+    sequences = int(np.broadcast_to(batch, shape)[index]) * configuration["replicas"]
+    return Point(float(user[index]), float(gpu[index]), sequences, configuration, name)
 
 
 def concrete(design: Design, configuration: Mapping[str, int], device: str | Mapping[str, str]) -> Design:
@@ -172,8 +210,6 @@ def concrete(design: Design, configuration: Mapping[str, int], device: str | Map
     counts = {m.pool: int(np.prod([s for _, s in m.axes])) for m in meshes}
     kinds = device if isinstance(device, Mapping) else {p.name: device for p in design.pools}
     pools = tuple(Pool(p.name, kinds[p.name], counts.get(p.name, 1)) for p in design.pools)
-    from dataclasses import replace
-
     schedule = replace(
         design.schedule, microbatches=configuration.get("microbatches", design.schedule.microbatches)
     )
@@ -194,6 +230,7 @@ def at_point(
     return evaluate(
         design, devices, scenario, float(point.batch // configuration["replicas"]),
         axes={a: float(configuration[a]) for a in names if a in configuration},
-        microbatches=float(configuration["microbatches"]), drafted=float(configuration["drafted"]),
+        microbatches=float(configuration["microbatches"]),
+        overlap=float(configuration["overlap"]), drafted=float(configuration["drafted"]),
         setting=setting,
     )  # fmt: skip
