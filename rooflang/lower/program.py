@@ -30,7 +30,11 @@ def lower(design: Design) -> Lowered:
             segments.append(Segment(f"part{position}", 1, False, units))
             continue
         carried = sorted(set(env) & set(_assigned(body)))
-        entry = {n: env[n] for n in carried}
+        # What is passed from layer to layer enters whole, never as a sum that every reader would finish.
+        entry = {
+            n: replace(env[n], layout=tuple((a, c) for a, c in env[n].layout if isinstance(c, Split)))
+            for n in carried
+        }
         for _ in range(3):
             start = {**env, **entry}
             units = context.units(body, repeat.name, start, later | set(carried))
@@ -73,7 +77,12 @@ class _Context:
             needed = _reads(statements)
             # Inside a unit an input goes by its program name, whatever the unit before called it.
             inputs = tuple((n, replace(env[n], name=n)) for n in sorted(needed) if n in env)
-            unit = lower_unit(statements, self.setting(unit_path, statements), inputs, tuple(sorted(wanted)))
+            setting = self.setting(unit_path, statements)
+            try:
+                unit = lower_unit(statements, setting, inputs, tuple(sorted(wanted)))
+            except DesignError as error:
+                raise error.inside(unit_path) from None
+            unit = replace(unit, path=unit_path)
             env.update(dict(unit.outputs))
             found.append(unit)
             for name, tensor in _declared(unit):
@@ -87,12 +96,12 @@ class _Context:
         every = tuple(dict.fromkeys(a for _, place in places for a in place.axes))
         values = tuple((n, r) for n in sorted(names) if (r := value_rules(n, self.placement.shards, every)))
         kernels = tuple(
-            (value, f"{path}#{number}")
+            (value, f"#{number}")
             for number, fusion in enumerate(self.schedule.fusions)
             if matches(fusion.target, path)
             for value in fusion.values
         )
-        return Setting(path, places, values, kernels)
+        return Setting(places, values, kernels)
 
     def _place(self, path: str) -> Place:
         pool = home_of(path, self.placement, self.default)
@@ -132,14 +141,20 @@ def _meshes(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for pool, axes in given.items():
         for axis in axes:
             if axis in seen:
-                raise LoweringError(f"axis names must differ between pools, but {axis!r} is in {seen[axis]!r} and {pool!r}")
+                raise LoweringError(
+                    f"axis names must differ between pools, but {axis!r} is in {seen[axis]!r} and {pool!r}"
+                )
             seen[axis] = pool
     for shard in design.placement.shards:
         if len(set(shard.axes)) != len(shard.axes):
-            raise LoweringError(f"an axis must be used once per line, but '{shard.dim} over {' '.join(shard.axes)}' repeats one")
+            raise LoweringError(
+                f"an axis must be used once per line, but '{shard.dim} over {' '.join(shard.axes)}' repeats one"
+            )
         for axis in shard.axes:
             if axis not in seen:
-                raise LoweringError(f"an axis must belong to a mesh, but {axis!r} does not{nearest(axis, list(seen))}")
+                raise LoweringError(
+                    f"an axis must belong to a mesh, but {axis!r} does not{nearest(axis, list(seen))}"
+                )
     return tuple((p, given.get(p, ())) for p in pools)
 
 
@@ -245,7 +260,11 @@ def _conditions(segments: list[Segment], design: Design) -> tuple[Condition, ...
     for segment in segments:
         for unit in segment.units:
             tensors = {t for op in unit.ops for t in (op.result, *(u.tensor for u in op.operands))}
-            blocks = {op.operands[0].over: int(op.attribute("block") or 1) for op in unit.ops if op.operator == "quantize"}
+            blocks = {
+                op.operands[0].over: int(op.attribute("block") or 1)
+                for op in unit.ops
+                if op.operator == "quantize"
+            }
             for tensor in {*tensors, *unit.weights, *unit.states}:
                 cut: dict[str, list[str]] = {}
                 for axis, c in tensor.layout:

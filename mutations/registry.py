@@ -1,0 +1,36 @@
+"""All rules by name."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import ModuleType
+
+from mutations import collectives, disaggregate, pingpong, sharding, streams
+from mutations.rule import Rule, RuleError
+from rooflang.errors import nearest
+
+_FAMILIES: tuple[ModuleType, ...] = (sharding, collectives, disaggregate, pingpong, streams)
+
+
+@lru_cache(maxsize=1)
+def _by_name() -> dict[str, Rule]:
+    found: dict[str, Rule] = {}
+    for module in _FAMILIES:
+        for one in module.RULES:
+            if one.name in found:
+                raise RuleError(f"names of rules must differ, but {one.name!r} is there twice")
+            found[one.name] = one
+    return found
+
+
+def rules() -> tuple[Rule, ...]:
+    """Every rule, by family."""
+    return tuple(_by_name().values())
+
+
+def rule(name: str) -> Rule:
+    """The rule of that name. Raises RuleError with the nearest names for an unknown one."""
+    found = _by_name().get(name)
+    if found is None:
+        raise RuleError(f"a rule must be known, but got {name!r}{nearest(name, list(_by_name()))}")
+    return found
