@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rooflang.lowered import Lowered, Segment, Unit
@@ -63,7 +63,7 @@ def plan(lowered: Lowered) -> Plan:
         extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
         scores = {op.kernel for op in unit.ops if op.operator in ("softmax", "logsumexp")}
         first = len(items)
-        for kernel in unit_work(unit, sizes, lowered.meshes):
+        for kernel in unit_work(replace(unit, path=""), sizes, lowered.meshes):
             held = kernel.name in scores
             # A draft layer runs with one query token, so its kernels are priced apart.
             key = (_key(kernel.work), kernel.engine, held, segment.draft)
@@ -77,8 +77,8 @@ def plan(lowered: Lowered) -> Plan:
                 attention.append(held)
             pair = _pair(kernel, items, first)
             items.append(
-                Item(kernel, segment.name, kernel.section or unit.path, segment.count, segment.draft, repeated,
-                     index, pair, kernel.engine == "compute" and _streamed(kernel.section, streams), number)
+                Item(kernel, segment.name, _join(unit.path, kernel.section), segment.count, segment.draft, repeated,
+                     index, pair, kernel.engine == "compute" and _streamed(_join(unit.path, kernel.section), streams), number)
             )  # fmt: skip
         _store(unit, extents, segment, repeated, weights, states)
         if repeated and not segment.draft:
@@ -99,6 +99,10 @@ def plan(lowered: Lowered) -> Plan:
 def _depth(units: tuple[Unit, ...]) -> int:
     """Layers inside one repeat: a pair of layers stands as two sections in it."""
     return len({u.path.split(".")[1] for u in units if u.path.count(".") >= 2})
+
+
+def _join(path: str, section: str) -> str:
+    return f"{path}.{section}" if path and section else path or section
 
 
 def _streamed(section: str, streams: tuple[str, ...]) -> bool:

@@ -29,7 +29,13 @@ class DesignError(RoofLangError):
 
     def __init__(self, message: str, where: str = "") -> None:
         self.where = where
+        self.message = message
         super().__init__(f"{where}: {message}" if where else message)
+
+    def inside(self, path: str) -> DesignError:
+        """The same error, seen from outside the section at `path`."""
+        where = f"{path}.{self.where}" if path and self.where else path or self.where
+        return type(self)(self.message, where)
 
 
 class LoweringError(DesignError):

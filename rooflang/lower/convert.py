@@ -68,7 +68,13 @@ def plan(tensor: Tensor, want: Mapping[str, Cell], axes: tuple[str, ...], where:
             if have == goal:
                 continue
             operator, dim, to = _move(have, goal, where)
-            routed = have.routed if isinstance(have, Partial) else goal.routed if isinstance(goal, Partial) else None
+            routed = (
+                have.routed
+                if isinstance(have, Partial)
+                else goal.routed
+                if isinstance(goal, Partial)
+                else None
+            )
             if operator == "keep" and isinstance(have, Split):
                 routed = None
             groups.setdefault((operator, dim, to, routed), []).append(a)
@@ -131,7 +137,9 @@ def apply(
     ops: list[LocalOp] = []
     current = tensor
     for number, step in enumerate(plan(tensor, want, axes, section)):
-        result = replace(current, name=f"{tensor.name}{suffix}{number or ''}", kind="value", layout=step.layout)
+        result = replace(
+            current, name=f"{tensor.name}{suffix}{number or ''}", kind="value", layout=step.layout
+        )
         ops.append(_collective(step, current, result, section))
         current = result
     return ops, current
@@ -173,7 +181,9 @@ def send(
     back = bool(partial) and all(c.kind == "sum" and c.routed for _, c in partial)
     if partial and not back:
         own = tuple(a for a, _ in tensor.layout)
-        ops, source = apply(tensor, {a: c for a, c in tensor.layout if isinstance(c, Split)}, own, section, "!")
+        ops, source = apply(
+            tensor, {a: c for a, c in tensor.layout if isinstance(c, Split)}, own, section, "!"
+        )
     layout = layout_of(want, axes)
     routed = [c for _, c in layout if isinstance(c, Partial)]
     result = replace(source, name=f"{tensor.name}{suffix}", kind="value", layout=layout, pool=pool)

@@ -64,8 +64,11 @@ def _blocked(operator: str, arguments: tuple[Argument, ...], result_dims: tuple[
         case "split" | "merge":
             # Only the outer of the two names may be cut: H = G·J is cut by G.
             whole = arguments[0].over
-            parts = [d for d in result_dims if d not in arguments[0].dims] if operator == "split" else \
-                [d for d in arguments[0].dims if d not in result_dims]
+            parts = (
+                [d for d in result_dims if d not in arguments[0].dims]
+                if operator == "split"
+                else [d for d in arguments[0].dims if d not in result_dims]
+            )
             return frozenset(parts[1:]) - {whole}
         case _:
             return frozenset()
@@ -132,7 +135,12 @@ def _cut(
         needs.append(Split(shard) if has and shard else None)
         index_needs.append(Split(shard) if shard is not None and shard in a.picks else None)
     if operator == "append":
-        return Decision(tuple(needs), tuple(index_needs), Split(shard) if shard in arguments[0].dims and shard else None, shard)
+        return Decision(
+            tuple(needs),
+            tuple(index_needs),
+            Split(shard) if shard in arguments[0].dims and shard else None,
+            shard,
+        )
     if shard is None:
         return Decision(tuple(needs), tuple(index_needs), None, None)
     result: Cell
@@ -193,7 +201,13 @@ def _routed(
             continue
         index_needs.append(None)
         if a.stationary:
-            needs.append(None if not isinstance(c, Split) else c if c.dim == (spread.target if spread else None) else None)
+            needs.append(
+                None
+                if not isinstance(c, Split)
+                else c
+                if c.dim == (spread.target if spread else None)
+                else None
+            )
         elif isinstance(c, Partial) and c.kind in ("one", "any"):
             needs.append(c)
         elif spread is None or whole or "B" not in a.dims:
@@ -205,7 +219,11 @@ def _routed(
     inner = [d for d in picks if d not in ("B", "Q")]
     if spread is None:
         inner_in_result = all(
-            d in result_dims for a in arguments if isinstance(a.cell(axis), Partial) for d in a.dims if d not in ("B", "Q")
+            d in result_dims
+            for a in arguments
+            if isinstance(a.cell(axis), Partial)
+            for d in a.dims
+            if d not in ("B", "Q")
         )
         if operator != "einsum":
             kind = held[0].kind

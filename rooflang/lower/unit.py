@@ -31,7 +31,6 @@ class Setting:
     """What surrounds a unit: the place of every section inside it ("" is the unit itself), the lines
     that speak of single values, and the kernel of each fused value."""
 
-    path: str
     places: tuple[tuple[str, Place], ...]
     values: tuple[tuple[str, Rules], ...]
     kernels: tuple[tuple[str, str], ...]
@@ -59,11 +58,15 @@ class _State:
 
 @lru_cache(maxsize=4096)
 def lower_unit(
-    body: tuple[Statement, ...], setting: Setting, inputs: tuple[tuple[str, Tensor], ...], wanted: tuple[str, ...]
+    body: tuple[Statement, ...],
+    setting: Setting,
+    inputs: tuple[tuple[str, Tensor], ...],
+    wanted: tuple[str, ...],
 ) -> Unit:
     """Lower statements that read `inputs` and must leave `wanted` values behind.
 
-    Raises DesignError or LoweringError with the path of the section and the value.
+    Names and sections are relative to the unit, so that equal sections of different layers are one object;
+    the caller gives the unit its path. Raises DesignError or LoweringError with the inner section and value.
     """
     given = dict(inputs)
     state = _State(setting, dict(given), dict(setting.places), inputs=given)
@@ -71,7 +74,7 @@ def lower_unit(
     outputs = tuple((n, state.env[n]) for n in wanted if n in state.env and state.env[n] is not given.get(n))
     read = tuple((n, t) for n, t in inputs if n in state.used)
     return Unit(
-        setting.path, state.places[""].pool, tuple(state.ops), read, outputs, tuple(state.weights), tuple(state.states),
+        "", state.places[""].pool, tuple(state.ops), read, outputs, tuple(state.weights), tuple(state.states),
         tuple(state.routings.values()),
     )  # fmt: skip
 
@@ -86,7 +89,7 @@ def _visit(body: tuple[Statement, ...], path: str, state: _State) -> None:
             case Op():
                 _lower_op(statement, path, state)
             case _:
-                raise DesignError("a repeat cannot stand inside a section or another repeat", state.setting.path)
+                raise DesignError("a repeat cannot stand inside a section or another repeat", path)
 
 
 def _declare(statement: Weight | State | Input, path: str, state: _State) -> None:
@@ -113,14 +116,17 @@ def _fetch(name: str, state: _State, where: str) -> Tensor:
     tensor = state.env.get(name)
     if tensor is None:
         raise DesignError(
-            f"a value must be defined before it is used, but {name!r} is not{nearest(name, list(state.env))}", where
+            f"a value must be defined before it is used, but {name!r} is not{nearest(name, list(state.env))}",
+            where,
         )
     if tensor is state.inputs.get(name):
         state.used[name] = tensor
     return tensor
 
 
-def _argument(operand: Operand, place: Place, state: _State, where: str) -> tuple[Argument, Tensor | None, Type]:
+def _argument(
+    operand: Operand, place: Place, state: _State, where: str
+) -> tuple[Argument, Tensor | None, Type]:
     tensor = _fetch(operand.name, state, where)
     foreign = tensor.pool != place.pool
     if foreign and tensor.kind != "value":
@@ -135,14 +141,14 @@ def _argument(operand: Operand, place: Place, state: _State, where: str) -> tupl
     ids = _fetch(operand.index, state, where)
     type_ = indexed(type_, Type(ids.dims, ids.dtype), where)
     target = index_dim(ids.dtype)
-    tag = f"{state.setting.path}.{ids.name}"
+    tag = ids.name
     here = ids.layout if ids.pool == place.pool else None
     return Argument(tensor, type_.dims, target, ids.dims, tag, operand.over, foreign, here), ids, type_
 
 
 def _lower_op(op: Op, path: str, state: _State) -> None:
-    section = f"{state.setting.path}.{path}" if path else state.setting.path
-    where = f"{section}.{op.result}"
+    section = path
+    where = f"{section}.{op.result}" if section else op.result
     place = state.places[path]
     found = [_argument(o, place, state, where) for o in op.operands]
     arguments = tuple(a for a, _, _ in found)
@@ -163,7 +169,9 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
         local = _bring(argument.tensor, want, place, section, state)
         index = indexes[position]
         if index is not None:
-            index = _bring(index, {a: decisions[a].index_needs[position] for a in axes}, place, section, state)
+            index = _bring(
+                index, {a: decisions[a].index_needs[position] for a in axes}, place, section, state
+            )
         uses.append(Use(local, index, op.operands[position].over))
     _note_routing(arguments, decisions, state)
     if op.operator == "append":
@@ -199,7 +207,9 @@ def _local(
 def _append(op: Op, uses: list[Use], decisions: Mapping[str, Decision], section: str, state: _State) -> None:
     cache = state.env[op.operands[0].name]
     if cache.kind != "state":
-        raise DesignError(f"append needs a state first, but {op.operands[0].name!r} is a {cache.kind}", section)
+        raise DesignError(
+            f"append needs a state first, but {op.operands[0].name!r} is a {cache.kind}", section
+        )
     version = replace(cache, name=state.fresh(f"{cache.name}+"))
     state.ops.append(_local(op, version, uses, decisions, section, state))
     state.env[op.operands[0].name] = version
@@ -222,9 +232,7 @@ def _gather_top(op: Op, argument: Argument, section: str, state: _State) -> Argu
     return replace(argument, tensor=result)
 
 
-def _bring(
-    tensor: Tensor, want: Mapping[str, Cell], place: Place, section: str, state: _State
-) -> Tensor:
+def _bring(tensor: Tensor, want: Mapping[str, Cell], place: Place, section: str, state: _State) -> Tensor:
     """The tensor in the wanted layout on this pool; conversions are made once and shared."""
     layout = layout_of(want, place.axes)
     if tensor.pool == place.pool and tensor.layout == layout:
