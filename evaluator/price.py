@@ -101,7 +101,8 @@ def _combine(price: Price) -> Value:
 def _latency(work: Work, n: Numeric, rates: Rates, engine: str) -> Value:
     e = rates.efficiency
     if engine == "compute":
-        return e.kernel_gap_seconds
+        # A wait of all blocks inside a kernel costs what the gap between two kernels costs.
+        return e.kernel_gap_seconds * (1 + work.barriers)
     routed = any(_mentions(size) for size in (work.up_out, work.up_in, work.far_out, work.far_in))
     near = e.scale_up_dispatch_latency_seconds if routed else e.scale_up_latency_seconds
     if not near and not e.scale_out_latency_seconds:

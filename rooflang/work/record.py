@@ -19,6 +19,7 @@ class Work:
     up_out, up_in    bytes on the scale-up links, out and in
     far_out, far_in  bytes on the scale-out links
     up_hops, far_hops    dependent messages on either (0 when the group is a single rank)
+    barriers         how often all blocks of the kernel wait for each other
     """
 
     pool: str
@@ -33,6 +34,7 @@ class Work:
     far_in: Size = ZERO
     up_hops: Size = ZERO
     far_hops: Size = ZERO
+    barriers: int = 0
 
     def plus(self, other: Work) -> Work:
         """The two together, as one kernel on one device."""
@@ -49,6 +51,7 @@ class Work:
             self.far_in + other.far_in,
             self.up_hops + other.up_hops,
             self.far_hops + other.far_hops,
+            max(self.barriers, other.barriers),
         )
 
     def factored(self) -> Work:
@@ -65,13 +68,14 @@ class Work:
             short(self.exponentials),
             {k: short(v) for k, v in self.reads.items()},
             {k: short(v) for k, v in self.writes.items()},
-            *(
-                short(size)
-                for size in (
-                    self.up_out, self.up_in, self.far_out, self.far_in, self.up_hops, self.far_hops,
-                )
-            ),
-        )  # fmt: skip
+            short(self.up_out),
+            short(self.up_in),
+            short(self.far_out),
+            short(self.far_in),
+            short(self.up_hops),
+            short(self.far_hops),
+            self.barriers,
+        )
 
 
 def _join(a: Mapping[str, Size], b: Mapping[str, Size]) -> Mapping[str, Size]:

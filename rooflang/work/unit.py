@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
@@ -33,7 +34,33 @@ def unit_work(
         elif op.operator not in VIEWS:
             work = _compute(op, extents, made, looked, outside, read)
             _collect(kernels, op.kernel, op, "compute", work)
-    return tuple(kernels.values())
+    waits = barriers(unit, made)
+    return tuple(replace(k, work=replace(k.work, barriers=waits.get(k.name, 0))) for k in kernels.values())
+
+
+# Operators that need every part of their operand before they give any part of their result.
+_WHOLE = frozenset(("norm", "topk", "sample"))
+
+
+def barriers(unit: Unit, made: Mapping[Tensor, str]) -> dict[str, int]:
+    """By kernel: how often all of its blocks must wait for each other.
+
+    A product with a weight, or an operator over a whole row, that reads what another one made in the same
+    kernel can only start when that is complete. Attention streams its rows and never waits.
+    """
+    depth: dict[Tensor, int] = {}
+    deepest: dict[str, int] = {}
+    for op in unit.ops:
+        if op.is_collective:
+            continue
+        kernel = made[op.result]
+        before = max((depth.get(u.tensor, 0) for u in op.operands if made.get(u.tensor) == kernel), default=0)
+        heavy = op.operator in _WHOLE or (
+            op.operator == "einsum" and any(u.tensor.kind == "weight" for u in op.operands)
+        )
+        depth[op.result] = before + heavy
+        deepest[kernel] = max(deepest.get(kernel, 0), depth[op.result])
+    return {kernel: count - 1 for kernel, count in deepest.items() if count > 1}
 
 
 def _collect(kernels: dict[str, Kernel], name: str, op: LocalOp, engine: str, work: Work) -> None:
