@@ -1,0 +1,1 @@
+"""The command line `seis`: one command per file; `main` puts them together."""

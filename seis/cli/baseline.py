@@ -1,0 +1,131 @@
+"""`seis baseline`: the frontier of what today's engines can express."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seis.cli.options import (
+    CONTEXT,
+    COUNT,
+    DEVICE,
+    MODEL,
+    Clock,
+    ClockOption,
+    Context,
+    Count,
+    Device,
+    Json,
+    Kv,
+    KvOption,
+    Plot,
+    Setting,
+    SettingOption,
+    at_least,
+)
+
+if TYPE_CHECKING:
+    from evaluator.frontier import Point
+
+ACCEPTANCE = "a first draft is accepted with 0.70, each further with 0.9 of that"
+
+
+def baseline(
+    model: Annotated[str, typer.Argument(help="A model, or its unique beginning.")] = MODEL,
+    device: Device = DEVICE,
+    count: Count = COUNT,
+    context: Context = CONTEXT,
+    clock: ClockOption = Clock.overlapped,
+    setting: SettingOption = Setting.achievable,
+    kv: KvOption = Kv.served,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Print the conventional frontier: every parallel configuration that engines run today."""
+    import time
+
+    from catalogue.devices import load_device
+    from catalogue.models import load_model
+    from catalogue.models.facts import full_name
+    from evaluator.baseline import baseline as conventional
+    from evaluator.scenario import Scenario
+    from mutations.start import starting_designs
+    from seis.cli.pictures import check_picture
+
+    at_least("--count", count, 1)
+    check_picture(plot)
+    name, kind, scenario = full_name(model), load_device(device), Scenario(context)
+    began = time.perf_counter()
+    structures = starting_designs(load_model(name, "bf16" if kv is Kv.bf16 else "served"))
+    found = conventional(structures, kind, count, scenario, clock=clock.value, setting=setting.value)
+    taken = time.perf_counter() - began
+    about = {
+        "model": name, "device": kind.name, "count": count, "context": context, "clock": clock.value,
+        "setting": setting.value,
+    }  # fmt: skip
+    hashes = _hashes(found.structures, found.points, kind.name)
+    frontier = [point_json(p, design) for p, design in zip(found.points, hashes, strict=True)]
+    if json:
+        from seis.cli.output import print_json
+
+        print_json(
+            {
+                "frontier": frontier, **about, "points": found.evaluated, "fitting": found.fitting,
+                "seconds": taken,
+            }
+        )  # fmt: skip
+    else:
+        titles = {n: d.name.partition(": ")[2] for n, d in found.structures.items()}
+        _print(found.points, titles, about, found.evaluated, taken)
+    if plot is not None:
+        from seis.cli.pictures import curve, write
+
+        title = f"{name} on {count} x {kind.name}: conventional frontier"
+        write(plot, [curve("baseline", found.points)], title, scene(about))
+
+
+def _hashes(structures: Any, points: Sequence[Point], device: str) -> list[str]:
+    from evaluator.sweep import concrete
+    from rooflang.canonical import design_hash
+
+    return [design_hash(concrete(structures[p.design], p.configuration, device)) for p in points]
+
+
+def point_json(point: Point, design: str) -> dict[str, Any]:
+    """A point of a frontier, with keys as every command prints them."""
+    return {
+        "tokens_per_second_per_user": point.tokens_per_second_per_user,
+        "tokens_per_second_per_gpu": point.tokens_per_second_per_gpu,
+        "batch": point.batch,
+        "configuration": dict(point.configuration),
+        "design": design,
+    }
+
+
+def scene(about: dict[str, Any]) -> str:
+    """`decode at 8,192 tokens of context, overlapped clock, achievable rates`."""
+    return (
+        f"decode at {about['context']:,} tokens of context, {about['clock']} clock, {about['setting']} rates"
+    )
+
+
+def _print(
+    points: Sequence[Point], titles: dict[str, str], about: dict[str, Any], evaluated: int, taken: float
+) -> None:
+    from seis.cli.frontier_tables import frontier_table
+    from seis.cli.output import console
+    from seis.cli.pictures import curve, in_terminal
+    from seis.cli.units import number, seconds
+
+    out = console()
+    out.print(f"[bold]{about['model']} on {about['count']} x {about['device']}: conventional frontier[/bold]")
+    out.print(f"[dim]{scene(about)}[/dim]\n")
+    if not points:
+        out.print("No conventional configuration fits in memory; use more devices or a shorter context.")
+        return
+    out.print(in_terminal([curve("baseline", points)]))
+    out.print()
+    out.print(frontier_table(points, titles))
+    out.print(f"[dim]{number(evaluated)} points in {seconds(taken)}; {ACCEPTANCE}[/dim]")

@@ -1,0 +1,168 @@
+"""`seis evaluate`: how fast one design runs at one operating point, what binds it, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seis.cli.options import (
+    CONTEXT,
+    DATABASE,
+    MODEL,
+    Clock,
+    ClockOption,
+    Context,
+    Database,
+    Json,
+    Kv,
+    KvOption,
+    Setting,
+    SettingOption,
+)
+
+if TYPE_CHECKING:
+    from seis.cli.operating import Operating
+
+Degree = int | None
+
+
+def evaluate(
+    design: Annotated[str, typer.Argument(help="A model, a .roof file, or a stored design's hash.")] = MODEL,
+    device: Annotated[
+        str | None, typer.Option(help="A device's name, or a path to your own .yaml; b300 for a model.")
+    ] = None,
+    count: Annotated[int | None, typer.Option(help="Devices of the cluster; 64 for a model.")] = None,
+    context: Context = CONTEXT,
+    batch: Annotated[
+        int | None, typer.Option(help="Sequences in flight over all devices; 64 per device.")
+    ] = None,
+    tp: Annotated[Degree, typer.Option(help="Tensor parallelism.")] = None,
+    dp: Annotated[Degree, typer.Option(help="Data parallelism; all that divides and fits.")] = None,
+    ep: Annotated[Degree, typer.Option(help="Expert parallelism; dp x cp x tp.")] = None,
+    pp: Annotated[Degree, typer.Option(help="Pipeline stages.")] = None,
+    cp: Annotated[Degree, typer.Option(help="Context parallelism: ranks that share a cache.")] = None,
+    axis: Annotated[
+        list[str] | None, typer.Option(help="NAME=N: size of any axis of the design's own placement.")
+    ] = None,
+    replicas: Annotated[int | None, typer.Option(help="Copies of the design; as many as fit.")] = None,
+    microbatches: Annotated[int | None, typer.Option(help="Micro-batches per step; pp.")] = None,
+    mtp: Annotated[int, typer.Option(help="Tokens drafted per step (multi-token prediction).")] = 0,
+    clock: ClockOption = Clock.overlapped,
+    setting: SettingOption = Setting.achievable,
+    kv: KvOption = Kv.served,
+    database: Database = DATABASE,
+    json: Json = False,
+) -> None:
+    """Say how fast a design is at one operating point, what binds it, and whether it fits."""
+    from seis.cli.asked import Asked
+    from seis.cli.operating import operate
+    from seis.cli.sources import find
+
+    degrees = {"tp": tp, "dp": dp, "ep": ep, "pp": pp, "cp": cp}
+    asked = Asked(
+        device,
+        count,
+        context,
+        batch,
+        degrees,
+        axes_of(axis or ()),
+        replicas,
+        microbatches,
+        mtp,
+        setting.value,
+    )
+    point = operate(find(design, kv.value, database), asked)
+    if json:
+        from seis.cli.output import print_json
+
+        print_json(describe(point, clock.value, setting.value))
+    else:
+        _print(point, clock.value, setting.value)
+
+
+def axes_of(texts: Sequence[str]) -> dict[str, int]:
+    """Sizes by axis from texts such as `tp=8`."""
+    from seis.cli.problems import UsageError
+
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name or not value.isdigit() or int(value) < 1:
+            raise UsageError(f"--axis must be NAME=N with N at least 1, such as tp=8, but got {text!r}")
+        found[name] = int(value)
+    return found
+
+
+def describe(point: Operating, clock: str, setting: str) -> dict[str, Any]:
+    """The point as `--json` prints it."""
+    from evaluator.report import rows
+    from rooflang.canonical import design_hash
+
+    e = point.evaluation
+    return {
+        "fits": bool(e.fits),
+        "step_seconds": {c: float(e.seconds(c)) for c in ("limit", "overlapped", "serial")},
+        "tokens_per_second_per_user": point.per_user(clock),
+        "tokens_per_second_per_gpu": point.per_gpu(clock),
+        "bytes_per_gpu": memory(point),
+        "binding": binding(point, clock),
+        "operators": [_operator(r) for r in rows(e)],
+        "model": point.design.name,
+        "design": design_hash(point.design),
+        "devices": {pool: d.name for pool, d in point.devices.items()},
+        "count": point.count,
+        "context": point.scenario.context,
+        "batch": point.batch,
+        "configuration": dict(point.configuration),
+        "clock": clock,
+        "setting": setting,
+        "tokens_per_step": float(e.emitted),
+    }
+
+
+def memory(point: Operating) -> dict[str, float]:
+    """Bytes by class on a device of the fullest pool."""
+    fullest = max(point.evaluation.memory.values(), key=lambda m: float(m.total) / m.capacity)
+    return {
+        "weights": float(fullest.weights),
+        "kv": float(fullest.kv),
+        "activations": float(fullest.activations),
+        "capacity": fullest.capacity,
+    }
+
+
+def binding(point: Operating, clock: str) -> str:
+    """The resource that sets the step time: of the limit its largest term, else where most time goes."""
+    from evaluator.report import by_bound, rows
+
+    if clock == "limit":
+        name = point.evaluation.binding("limit")
+        pool, _, resource = name.partition(" ")
+        return resource if len(point.devices) == 1 and pool in point.devices else name
+    spent = by_bound(rows(point.evaluation))
+    return max(spent, key=lambda k: spent[k])
+
+
+def _operator(row: Any) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "section": row.section,
+        "pool": row.pool,
+        "runs": row.runs,
+        "flops": row.flops,
+        "bytes": {
+            "hbm": sum(row.memory_bytes.values()),
+            "scale-up": row.link_bytes.get("scale-up", 0.0),
+            "scale-out": row.link_bytes.get("scale-out", 0.0),
+        },
+        "seconds": row.seconds,
+        "bound": row.bound,
+    }
+
+
+def _print(point: Operating, clock: str, setting: str) -> None:
+    from seis.cli.operator_tables import print_point
+
+    print_point(point, clock, setting)

@@ -1,0 +1,69 @@
+"""The program `seis`: its commands, and what happens when one fails.
+
+Command files import only typer at their top, so that the program starts at once; each imports what it
+needs when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from seis.cli import baseline, devices, evaluate, explain, frontier, models, search, show, verify
+from seis.cli.problems import FAULT, INTERRUPTED, UNUSABLE, is_users, report
+
+app = typer.Typer(
+    name="seis",
+    help="Searches for better ways to run large language models, and says how fast a design can be.",
+    epilog="`seis search` alone searches designs for DeepSeek-V4-Pro on 64 B300.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+for _name, _command in (
+    ("models", models.models),
+    ("devices", devices.devices),
+    ("show", show.show),
+    ("evaluate", evaluate.evaluate),
+    ("baseline", baseline.baseline),
+    ("verify", verify.verify),
+    ("search", search.search),
+    ("frontier", frontier.frontier),
+    ("explain", explain.explain),
+):
+    app.command(_name)(_command)
+
+
+def main() -> None:
+    """Run the command of `sys.argv` and exit with its code."""
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; every error is one sentence on stderr, under `--json` one JSON object."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=list(arguments), prog_name="seis", standalone_mode=False)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        if os.environ.get("SEIS_TRACEBACK"):
+            raise
+        report(error, as_json)
+        return UNUSABLE if is_users(error) else FAULT
+    if code == INTERRUPTED:
+        report(KeyboardInterrupt(), as_json)
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,148 @@
+"""One operating point from what the command line says: design, devices, replicas, batch.
+
+A model without placement is placed conventionally; a file or a stored design keeps its own, whose axes
+of the same names the options may resize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogue.devices import Device, load_device
+from evaluator.evaluate import Evaluation, evaluate
+from evaluator.scenario import Scenario
+from evaluator.sweep import concrete
+from mutations.anatomy import kinds
+from rooflang.design import Design
+from seis.cli.asked import DEGREES, SEQUENCES_PER_DEVICE, Asked
+from seis.cli.defaults import choose
+from seis.cli.options import COUNT, DEVICE
+from seis.cli.placing import place, undivided
+from seis.cli.problems import UsageError
+
+if TYPE_CHECKING:
+    from seis.cli.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """A design at one point of a cluster; `batch` is sequences over all `count` devices."""
+
+    design: Design
+    devices: Mapping[str, Device]
+    count: int
+    replicas: int
+    batch: int
+    configuration: Mapping[str, int]
+    scenario: Scenario
+    evaluation: Evaluation
+
+    def per_user(self, clock: str) -> float:
+        """Tokens per second and user."""
+        return float(self.evaluation.per_user(clock))
+
+    def per_gpu(self, clock: str) -> float:
+        """Tokens per second and device of the cluster, idle devices counted."""
+        return self.batch * self.per_user(clock) / self.count
+
+
+def operate(source: Source, asked: Asked) -> Operating:
+    """The operating point. Raises UsageError, or an error of the catalogue or the evaluator."""
+    for name in DEGREES:
+        _positive(f"--{name}", asked.degree(name))
+    for option, value in (("--replicas", asked.replicas), ("--microbatches", asked.microbatches)):
+        _positive(option, value)
+    _positive("--count", asked.count)
+    _positive("--batch", asked.batch)
+    if asked.drafted < 0:
+        raise UsageError(f"--mtp must be at least 0, but got {asked.drafted}")
+    scenario = Scenario(asked.context)
+    if source.design.placement.meshes:
+        return _as_written(source, asked, scenario)
+    if asked.axes:
+        raise UsageError(
+            f"--axis must resize a design's own placement, but {source.name} has none; use --tp, --dp"
+        )
+    device = load_device(asked.device or DEVICE)
+    count = asked.count or COUNT
+    batch = asked.batch or SEQUENCES_PER_DEVICE * count
+    degrees = choose(source.design, asked, count, batch, device, scenario)
+    replicas = asked.replicas or count // degrees.devices
+    microbatches = asked.microbatches or degrees.pp
+    design = place(source.design, degrees, device.name, microbatches)
+    problem = undivided(design)
+    if problem:
+        raise UsageError(f"parallelism must divide the model's sizes, but cannot divide {problem}; change it")
+    configuration = {name: getattr(degrees, name) for name in DEGREES}
+    if not kinds(source.design.program, "experts"):
+        configuration["ep"] = 1
+    return _at(design, {"main": device}, count, replicas, batch, configuration, microbatches, scenario, asked)
+
+
+def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
+    """A design with its own placement; options of the same names as its axes resize them."""
+    design = source.design
+    sizes = {a: size for mesh in design.placement.meshes for a, size in mesh.axes}
+    degrees = {n: v for n in DEGREES if (v := asked.degree(n)) is not None}
+    for name, value in (degrees | dict(asked.axes or {})).items():
+        if name not in sizes:
+            raise UsageError(
+                f"an axis must be one of the design's own placement ({', '.join(sizes)}), but "
+                f"{source.name} has no {name!r}; leave it out"
+            )
+        sizes[name] = value
+    given = {p.name: asked.device or p.device for p in design.pools}
+    devices = {pool: load_device(DEVICE if name == "any" else name) for pool, name in given.items()}
+    microbatches = asked.microbatches or design.schedule.microbatches
+    placed = concrete(design, sizes | {"microbatches": microbatches}, {p: d.name for p, d in devices.items()})
+    problem = undivided(placed)
+    if problem:
+        raise UsageError(f"parallelism must divide the model's sizes, but cannot divide {problem}; change it")
+    each = sum(prod(size for _, size in mesh.axes) for mesh in placed.placement.meshes)
+    count = asked.count or each * (asked.replicas or 1)
+    replicas = asked.replicas or count // each
+    if replicas * each > count or not replicas:
+        raise UsageError(
+            f"--count must be at least replicas x devices of the design = {max(1, replicas) * each}, "
+            f"but got {count}; raise it"
+        )
+    batch = asked.batch or SEQUENCES_PER_DEVICE * count
+    return _at(placed, devices, count, replicas, batch, sizes, microbatches, scenario, asked)
+
+
+def _at(
+    design: Design,
+    devices: Mapping[str, Device],
+    count: int,
+    replicas: int,
+    batch: int,
+    sizes: Mapping[str, int],
+    microbatches: int,
+    scenario: Scenario,
+    asked: Asked,
+) -> Operating:
+    each = -(-batch // replicas)
+    if each < microbatches:
+        raise UsageError(
+            f"--batch must give each of {replicas} replicas a sequence per micro-batch ({microbatches}), "
+            f"but gives {each}; raise it or lower --microbatches"
+        )
+    found = evaluate(
+        design, devices, scenario, float(each), microbatches=float(microbatches),
+        drafted=float(asked.drafted), setting=asked.setting,
+    )  # fmt: skip
+    drafted = int(np.max(found.drafted))
+    if drafted != asked.drafted:
+        raise UsageError(f"--mtp must be 0 for a design without draft layers, but got {asked.drafted}")
+    configuration = {**sizes, "replicas": replicas, "microbatches": microbatches, "drafted": drafted}
+    return Operating(design, devices, count, replicas, batch, configuration, scenario, found)
+
+
+def _positive(option: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise UsageError(f"{option} must be at least 1, but got {value}")

@@ -1,0 +1,71 @@
+"""Options that several commands share, so that they read alike everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Clock(StrEnum):
+    """How much of a step overlaps."""
+
+    limit = "limit"
+    overlapped = "overlapped"
+    serial = "serial"
+
+
+class Setting(StrEnum):
+    """Published peaks, or what today's kernels reach of them."""
+
+    physical = "physical"
+    achievable = "achievable"
+
+
+class Kv(StrEnum):
+    """Storage of the caches."""
+
+    served = "served"
+    bf16 = "bf16"
+
+
+MODEL = "deepseek-v4-pro"
+DEVICE = "b300"
+COUNT = 64
+CONTEXT = 8192
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Device = Annotated[
+    str, typer.Option(help="A device's name, its unique beginning, or a path to your own .yaml.")
+]
+Count = Annotated[int, typer.Option(help="Devices of the cluster.")]
+Context = Annotated[int, typer.Option(help="Cached tokens per sequence.")]
+ClockOption = Annotated[
+    Clock,
+    typer.Option(
+        "--clock", help="What overlaps: all that dependencies allow, the schedule as written, nothing."
+    ),
+]
+SettingOption = Annotated[
+    Setting, typer.Option("--setting", help="Published peaks, or what kernels reach of them.")
+]
+KvOption = Annotated[Kv, typer.Option("--kv", help="Storage of the caches.")]
+Database = Annotated[
+    str,
+    typer.Option(
+        "--database", envvar="SEIS_DATABASE", show_envvar=True, help="A SQLite file or a PostgreSQL URL."
+    ),
+]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Also write the frontier as an .svg picture.")]
+
+DATABASE = "seis.db"
+
+
+def at_least(name: str, value: int | None, low: int, unit: str = "") -> None:
+    """Raises UsageError for a number below its least value."""
+    from seis.cli.problems import UsageError
+
+    if value is not None and value < low:
+        raise UsageError(f"{name} must be at least {low}{unit}, but got {value}")

@@ -1,0 +1,161 @@
+"""`seis search`: searches for better designs, keeps everything, and says what it found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seis.cli.options import (
+    CONTEXT,
+    COUNT,
+    DATABASE,
+    DEVICE,
+    MODEL,
+    Clock,
+    ClockOption,
+    Context,
+    Count,
+    Database,
+    Device,
+    Json,
+    Kv,
+    KvOption,
+    Plot,
+    Setting,
+    SettingOption,
+    at_least,
+)
+from seis.cli.problems import INTERRUPTED
+
+if TYPE_CHECKING:
+    import db
+    from agent import Problem, SearchResult
+
+
+def search(
+    model: Annotated[str, typer.Argument(help="A model, or its unique beginning.")] = MODEL,
+    device: Device = DEVICE,
+    count: Count = COUNT,
+    context: Context = CONTEXT,
+    structures: Annotated[int | None, typer.Option(help="Structures to try in this run.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after the round in which this passes.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes that verify and evaluate.")] = 2,
+    clock: ClockOption = Clock.overlapped,
+    setting: SettingOption = Setting.achievable,
+    kv: KvOption = Kv.served,
+    plot: Plot = None,
+    database: Database = DATABASE,
+    json: Json = False,
+) -> None:
+    """Search for designs that beat the conventional frontier; run again, it goes on from where it ended."""
+    from agent import Problem
+    from evaluator.scenario import Scenario
+    from seis.cli.pictures import check_picture
+    from seis.cli.sources import open_database
+
+    at_least("--count", count, 1)
+    at_least("--structures", structures, 1)
+    at_least("--workers", workers, 1)
+    check_picture(plot)
+    problem = Problem(
+        model, device, count, Scenario(context), setting.value, clock.value, seed,
+        "bf16" if kv is Kv.bf16 else "served",
+    )  # fmt: skip
+    with open_database(database, create=True) as opened:
+        result = _run(problem, opened, structures, seconds, workers, quiet=json)
+        _keep_best(problem, opened, result)
+        if json:
+            from seis.cli.output import print_json
+
+            print_json(describe(result))
+        else:
+            from seis.cli.search_tables import print_result
+
+            print_result(problem, opened, result, database)
+        if plot is not None:
+            _draw(plot, opened, result)
+    if result.stopped == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+
+
+def describe(result: SearchResult) -> dict[str, Any]:
+    """The result as `--json` prints it."""
+    from seis.cli.baseline import point_json
+
+    best = result.best
+    return {
+        "baseline_frontier": [point_json(p, p.design) for p in result.baseline_frontier],
+        "frontier": [point_json(p, p.design) for p in result.frontier],
+        "simultaneous_gain": result.simultaneous_gain,
+        "hypervolume_gain": result.hypervolume_gain,
+        "best": None
+        if best is None
+        else {
+            "design": best.design,
+            "structure": best.structure,
+            "summary": best.summary,
+            "certificate": best.certificate,
+            "false_accept_bound": best.false_accept_bound,
+            "gain": best.gain,
+            "old": point_json(best.old, best.old.design),
+            "new": point_json(best.new, best.new.design),
+        },
+        "structures": result.structures,
+        "accepted": result.accepted,
+        "refused": result.refused,
+        "failed": result.failed,
+        "points": result.points,
+        "seconds": result.seconds,
+        "stopped": result.stopped,
+        "search": result.search_id,
+    }
+
+
+def _run(
+    problem: Problem,
+    database: db.Database,
+    structures: int | None,
+    seconds: float | None,
+    workers: int,
+    quiet: bool,
+) -> SearchResult:
+    from agent import Budget
+    from agent import search as run
+
+    budget = Budget(seconds=seconds) if structures is None else Budget(structures=structures, seconds=seconds)
+    if quiet:
+        return run(problem, database, budget=budget, workers=workers)
+    from seis.cli.progress import Bar
+
+    with Bar() as bar:
+        return run(problem, database, budget=budget, progress=bar, workers=workers)
+
+
+def _keep_best(problem: Problem, database: db.Database, result: SearchResult) -> None:
+    """Store the best design with its numbers, so that `seis show` and `seis evaluate` find it by hash."""
+    from db import Design
+
+    best = result.best
+    if best is None:
+        return
+    stored = database.get_design(best.structure)
+    database.save_design(
+        Design(
+            design_hash=best.design,
+            structure_hash=stored.structure_hash,
+            text=best.text,
+            model=problem.model,
+            summary=best.summary,
+            rule=stored.rule,
+        )
+    )
+
+
+def _draw(path: Path, database: db.Database, result: SearchResult) -> None:
+    from seis.cli.frontier import draw
+    from seis.cli.stored_search import read
+
+    draw(path, read(database, result.search_id))

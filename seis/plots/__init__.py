@@ -1,0 +1,1 @@
+"""Pictures of frontiers: characters for a terminal, SVG for a file."""

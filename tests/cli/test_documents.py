@@ -1,0 +1,166 @@
+"""The JSON documents of commands that need no database: their keys are a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalogue.models import load_model
+from rooflang.canonical import design_hash
+from rooflang.parser import parse
+from rooflang.printer import print_design
+
+Seis = Callable[..., Any]
+
+EVALUATION = {
+    "fits", "step_seconds", "tokens_per_second_per_user", "tokens_per_second_per_gpu", "bytes_per_gpu",
+    "binding", "operators", "model", "design", "devices", "count", "context", "batch", "configuration",
+    "clock", "setting", "tokens_per_step",
+}  # fmt: skip
+POINT = {"tokens_per_second_per_user", "tokens_per_second_per_gpu", "batch", "configuration", "design"}
+
+
+def test_models(seis: Seis) -> None:
+    found = seis("models", "--json").document
+    assert [m["name"] for m in found] == sorted(m["name"] for m in found)
+    contexts = ["4096", "32768", "131072", "1048576"]
+    for model in found:
+        assert set(model) == {
+            "name", "parameters", "active_parameters", "kv_bytes_per_token", "state_bytes", "flops_per_token"
+        }  # fmt: skip
+        assert set(model["kv_bytes_per_token"]) == {"bf16", "served"}
+        assert list(model["kv_bytes_per_token"]["served"]) == contexts
+        assert list(model["flops_per_token"]) == contexts
+        assert model["kv_bytes_per_token"]["bf16"]["4096"] >= model["kv_bytes_per_token"]["served"]["4096"]
+
+
+def test_one_model(seis: Seis) -> None:
+    found = seis("models", "llama", "--json").document
+    assert [m["name"] for m in found] == ["llama-3.1-70b"]
+
+
+def test_devices(seis: Seis) -> None:
+    found = seis("devices", "--json").document
+    assert {"b300-sxm", "gb300-nvl72", "b200-sxm", "h200-sxm", "h100-sxm", "mi355x"} <= {
+        d["name"] for d in found
+    }
+    for device in found:
+        assert device["memory_bytes"] > 1e10
+        assert set(device["flops_per_second"]) >= {"bf16", "fp8"}
+        assert device["sources"]["memory_bytes_per_second"]
+
+
+def test_show_parses_back(seis: Seis) -> None:
+    found = seis("show", "gpt", "--json").document
+    assert set(found) == {"name", "origin", "design", "structure", "text"}
+    assert found["origin"] == "model"
+    assert parse(found["text"]) == load_model("gpt-oss-120b")
+    assert seis("show", "gpt").out == found["text"]
+
+
+def test_evaluate(seis: Seis) -> None:
+    found = seis("evaluate", "llama", "--count", "8", "--batch", "64", "--json").document
+    assert set(found) == EVALUATION
+    assert found["fits"] is True
+    step = found["step_seconds"]
+    assert set(step) == {"limit", "overlapped", "serial"}
+    assert step["limit"] <= step["overlapped"] <= step["serial"]
+    assert set(found["bytes_per_gpu"]) == {"weights", "kv", "activations", "capacity"}
+    assert found["tokens_per_second_per_user"] == pytest.approx(1 / step["overlapped"])
+    assert found["tokens_per_second_per_gpu"] == pytest.approx(64 / step["overlapped"] / 8)
+    for operator in found["operators"]:
+        assert set(operator) == {"name", "section", "pool", "runs", "flops", "bytes", "seconds", "bound"}
+        assert set(operator["bytes"]) == {"hbm", "scale-up", "scale-out"}
+
+
+def test_clock_and_setting_choose_the_tokens(seis: Seis) -> None:
+    arguments = ("evaluate", "llama", "--count", "8", "--tp", "8", "--json")
+    limit = seis(*arguments, "--clock", "limit", "--setting", "physical").document
+    serial = seis(*arguments, "--clock", "serial", "--setting", "achievable").document
+    assert limit["tokens_per_second_per_user"] == pytest.approx(1 / limit["step_seconds"]["limit"])
+    assert serial["tokens_per_second_per_user"] == pytest.approx(1 / serial["step_seconds"]["serial"])
+    assert limit["tokens_per_second_per_user"] > serial["tokens_per_second_per_user"]
+
+
+def test_what_does_not_fit_is_an_answer(seis: Seis) -> None:
+    ran = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--dp", "8", "--json")
+    assert ran.code == 0
+    assert ran.document["fits"] is False
+    assert ran.document["bytes_per_gpu"]["weights"] > ran.document["bytes_per_gpu"]["capacity"]
+
+
+def test_batch_is_over_all_devices(seis: Seis) -> None:
+    one = seis("evaluate", "llama", "--count", "8", "--tp", "8", "--batch", "8", "--json").document
+    two = seis(
+        "evaluate", "llama", "--count", "16", "--tp", "8", "--dp", "1", "--batch", "16", "--json"
+    ).document
+    assert two["configuration"]["replicas"] == 2
+    assert two["step_seconds"] == one["step_seconds"]
+    assert two["tokens_per_second_per_gpu"] == pytest.approx(one["tokens_per_second_per_gpu"])
+
+
+def test_idle_devices_count(seis: Seis) -> None:
+    full = seis("evaluate", "llama", "--count", "8", "--tp", "8", "--batch", "8", "--json").document
+    idle = seis("evaluate", "llama", "--count", "10", "--tp", "8", "--batch", "8", "--json").document
+    assert idle["tokens_per_second_per_gpu"] == pytest.approx(0.8 * full["tokens_per_second_per_gpu"])
+
+
+def test_drafting_emits_more(seis: Seis) -> None:
+    found = seis("evaluate", "deepseek-v3", "--count", "8", "--mtp", "1", "--json").document
+    assert found["tokens_per_step"] == pytest.approx(1.7)
+    assert found["configuration"]["drafted"] == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--tp", "8"), ("--pp", "2"), ("--cp", "4"), ("--ep", "8"), ("--tp", "2", "--cp", "2", "--dp", "4"),
+        ("--replicas", "2"), ("--microbatches", "2"), ("--pp", "4", "--tp", "4"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_parallelism(seis: Seis, options: tuple[str, ...]) -> None:
+    found = seis("evaluate", "gpt", "--count", "16", "--batch", "256", *options, "--json").document
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    for option, value in given.items():
+        assert found["configuration"][option[2:]] == int(value)
+    used = 1
+    for axis in ("pp", "dp", "cp", "tp", "replicas"):
+        used *= found["configuration"][axis]
+    assert used == 16
+
+
+def test_defaults_divide_and_fit(seis: Seis) -> None:
+    found = seis("evaluate", "deepseek-v4-pro", "--count", "60", "--json").document
+    assert found["configuration"]["dp"] == 48  # the most of 60 that divides 384 experts
+    dense = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--batch", "8", "--json").document
+    assert dense["fits"]
+    assert dense["configuration"]["tp"] > 1  # one device cannot hold the weights
+
+
+def test_a_file_keeps_its_placement(seis: Seis, tmp_path: Path) -> None:
+    from seis.cli.placing import Degrees, place
+
+    design = place(load_model("llama"), Degrees(dp=2, tp=4), "h200-sxm", 1)
+    path = tmp_path / "design.roof"
+    path.write_text(print_design(design), encoding="utf-8")
+    found = seis("evaluate", str(path), "--batch", "16", "--json").document
+    assert found["count"] == 8
+    assert found["devices"] == {"main": "h200-sxm"}
+    assert found["design"] == design_hash(design)
+    wider = seis("evaluate", str(path), "--batch", "16", "--tp", "8", "--axis", "dp=1", "--json").document
+    assert wider["configuration"]["tp"] == 8
+    assert wider["count"] == 8
+
+
+def test_baseline(seis: Seis, tmp_path: Path) -> None:
+    found = seis("baseline", "llama", "--count", "4", "--plot", "b.svg", "--json").document
+    assert set(found) == {
+        "frontier", "model", "device", "count", "context", "clock", "setting", "points", "fitting", "seconds"
+    }  # fmt: skip
+    assert all(set(p) == POINT for p in found["frontier"])
+    users = [p["tokens_per_second_per_user"] for p in found["frontier"]]
+    assert users == sorted(users, reverse=True)
+    assert (tmp_path / "b.svg").read_text(encoding="utf-8").startswith("<svg")

@@ -1,0 +1,120 @@
+"""Bad input: one clear sentence, no traceback, the right exit code, one JSON object under --json."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Seis = Callable[..., Any]
+
+CASES: list[tuple[tuple[str, ...], str, str]] = [
+    (("evaluate", "deepseek-v9"), "unknown_name", "did you mean deepseek-v3"),
+    (("evaluate", "deepseek"), "unknown_name", "write more of it"),
+    (("evaluate", "--device", "b3000"), "unknown_name", "did you mean b300-sxm"),
+    (("evaluate", "--batch", "0"), "usage", "--batch must be at least 1, but got 0"),
+    (("evaluate", "--batch", "many"), "usage", "--batch"),
+    (("evaluate", "--count", "0"), "usage", "--count must be at least 1, but got 0"),
+    (("evaluate", "--context", "-1"), "scenario", "at least 1 token, but got -1"),
+    (("evaluate", "--mtp", "-1"), "usage", "--mtp must be at least 0"),
+    (("evaluate", "llama", "--mtp", "1"), "usage", "without draft layers"),
+    (("evaluate", "--tp", "0"), "usage", "--tp must be at least 1"),
+    (("evaluate", "--tp", "128"), "usage", "at most --count 64"),
+    (("evaluate", "--dp", "60"), "usage", "E = 384 by dp 60"),
+    (("evaluate", "--ep", "7"), "usage", "try --ep 64"),
+    (("evaluate", "--ep", "128"), "usage", "at most dp x cp x tp = 64"),
+    (("evaluate", "--axis", "dp=2"), "usage", "use --tp, --dp"),
+    (("evaluate", "--axis", "dp"), "usage", "NAME=N"),
+    (("evaluate", "--clock", "soon"), "usage", "--clock"),
+    (("evaluate", "--wrong"), "usage", "--wrong"),
+    (("wrong",), "usage", "wrong"),
+    (("baseline", "--count", "0"), "usage", "--count must be at least 1"),
+    (("baseline", "--context", "0"), "scenario", "at least 1 token"),
+    (("baseline", "--plot", "b.png"), "usage", "write b.svg"),
+    (("baseline", "--plot", "b.jpg"), "usage", ".svg"),
+    (("baseline", "--plot", "missing/b.svg"), "usage", "missing"),
+    (("search", "--count", "0"), "usage", "--count must be at least 1"),
+    (("search", "--structures", "0"), "usage", "--structures must be at least 1"),
+    (("search", "--context", "-1"), "scenario", "at least 1 token"),
+    (("search", "gpt-9"), "unknown_name", "gpt-oss-120b"),
+    (("show", "missing.roof"), "file", "missing.roof: no such file"),
+    (("show", "abcdef"), "database", "no file seis.db"),
+    (("frontier",), "database", "run `seis search` first"),
+    (("explain",), "database", "run `seis search` first"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "words"), CASES, ids=[" ".join(c[0]) for c in CASES])
+def test_one_sentence(seis: Seis, arguments: tuple[str, ...], kind: str, words: str) -> None:
+    ran = seis(*arguments)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith("seis: ")
+    assert ran.err.count("\n") == 1
+    assert words in ran.err
+    error = seis(*arguments, "--json").error
+    assert error["kind"] == kind
+    assert words in error["message"]
+
+
+def test_a_typo_has_its_line_and_a_caret(seis: Seis, tmp_path: Path) -> None:
+    text = seis("show", "llama").out.replace("swiglu(", "swigloo(")
+    (tmp_path / "typo.roof").write_text(text, encoding="utf-8")
+    line = next(i for i, t in enumerate(text.splitlines(), 1) if "swigloo" in t)
+    ran = seis("evaluate", "typo.roof")
+    assert ran.code == 2
+    assert ran.err.startswith(f"seis: line {line}, column ")
+    assert "did you mean 'swiglu'" in ran.err
+    assert ran.err.rstrip().endswith("^")
+    error = seis("verify", "typo.roof", "typo.roof", "--json").error
+    assert error["line"] == line
+    assert "swigloo" in error["source_line"]
+    assert "\n" not in error["message"]
+
+
+def test_a_file_that_is_no_text(seis: Seis, tmp_path: Path) -> None:
+    (tmp_path / "junk.roof").write_bytes(bytes(range(256)))
+    ran = seis("show", "junk.roof")
+    assert ran.code == 2
+    assert "must be UTF-8" in ran.err
+
+
+@pytest.mark.parametrize("command", ["search", "frontier", "explain"])
+def test_a_corrupt_database(seis: Seis, tmp_path: Path, command: str) -> None:
+    (tmp_path / "seis.db").write_text("not a database, but long enough to look at")
+    error = seis(command, "--json").error
+    assert error["kind"] == "database"
+    assert "intact SQLite database" in error["message"]
+    assert (tmp_path / "seis.db").read_text().startswith("not a database")
+
+
+@pytest.mark.parametrize("command", ["search", "frontier"])
+def test_a_database_of_a_newer_version(seis: Seis, tmp_path: Path, command: str) -> None:
+    with sqlite3.connect(tmp_path / "seis.db") as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        connection.execute("INSERT INTO alembic_version VALUES ('9999')")
+    connection.close()
+    error = seis(command, "--json").error
+    assert error["kind"] == "newer_database"
+    assert "newer" in error["message"]
+
+
+def test_a_place_that_cannot_be_written(seis: Seis, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = seis("search", "--database", "file/seis.db")
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+
+
+def test_faults_are_told_apart(seis: Seis, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise KeyError(name)
+
+    monkeypatch.setattr("seis.cli.models.count", broken)
+    ran = seis("models")
+    assert ran.code == 70
+    assert "a fault of SEIS" in ran.err
+    assert seis("models", "--json").error["kind"] == "fault"

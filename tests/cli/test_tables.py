@@ -1,0 +1,78 @@
+"""What people read: 80 columns, and the same as before where figures are settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from seis.cli import units
+
+Seis = Callable[..., Any]
+
+MODELS = """\
+model               total  active   KV @4k    @128k   FLOPs @4k       @128k
+deepseek-v3         671 B  36.6 B  35.1 kB  35.1 kB   143 GFLOP  2.30 TFLOP
+deepseek-v4-flash   284 B  13.3 B  4.30 kB  3.54 kB  29.1 GFLOP  42.6 GFLOP
+deepseek-v4-pro    1.57 T  48.9 B  6.14 kB  5.07 kB   109 GFLOP   132 GFLOP
+gpt-oss-120b        117 B  5.13 B  19.0 kB  18.4 kB  11.5 GFLOP  49.0 GFLOP
+llama-3.1-70b      70.6 B  69.5 B   164 kB   164 kB   150 GFLOP   483 GFLOP
+KV is bytes per token of cache as served; FLOPs are of one decoded token.
+"""
+
+DEVICES = """\
+device        BF16    FP8     FP4    GB  TB/s  scale-up  out   $/h
+b200-sxm     2,250  4,500   9,000   193     8    900 x8   50  4.89
+b300-sxm     2,250  4,500  13,500   288     8    900 x8  100  6.99
+"""
+
+
+def test_models(seis: Seis) -> None:
+    assert seis("models").out == MODELS
+
+
+def test_devices(seis: Seis) -> None:
+    assert seis("devices").out.startswith(DEVICES)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("models",), ("devices",), ("devices", "b300"), ("devices", "mi355x"), ("evaluate",),
+        ("evaluate", "--pp", "2", "--mtp", "1", "--tp", "8"), ("evaluate", "llama", "--clock", "limit"),
+        ("evaluate", "llama", "--count", "1", "--device", "h100"), ("baseline", "gpt", "--count", "8"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_80_columns(seis: Seis, arguments: tuple[str, ...]) -> None:
+    ran = seis(*arguments)
+    assert ran.code == 0, ran.err
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert "[/" not in ran.out
+
+
+def test_evaluate_leads_with_the_answer(seis: Seis) -> None:
+    lines = seis("evaluate", "llama", "--count", "8", "--tp", "8", "--batch", "64").out.splitlines()
+    assert lines[0] == "llama-3.1-70b on 8 x b300-sxm: tp 8"
+    assert lines[1] == "64 sequences of 8,192 tokens in flight, overlapped clock, achievable rates"
+    assert lines[3].startswith("tokens/s/user  ")
+    assert lines[4].startswith("tokens/s/GPU   ")
+
+
+def test_what_does_not_fit_says_what_would(seis: Seis) -> None:
+    weights = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--dp", "8").out
+    assert "no; the weights alone are too large" in weights
+    cache = seis("evaluate", "llama", "--device", "b300", "--count", "1", "--batch", "4096").out
+    assert "sequences would; lower --batch" in cache
+
+
+def test_numbers_for_people() -> None:
+    assert [units.number(v) for v in (19624.0, 162.4, 43.21, 4.346, 0.01234, 8.0)] == [
+        "19,624", "162", "43.2", "4.35", "0.0123", "8"
+    ]  # fmt: skip
+    assert [units.seconds(v) for v in (1.5, 0.00435, 8.12e-4)] == ["1.50 s", "4.35 ms", "812 µs"]
+    assert [units.size(v) for v in (4.15e10, 1.87e7, 512.0)] == ["41.5 GB", "18.7 MB", "512 B"]
+    assert units.percent(0.1234) == "+12.3 %"
+    assert [units.share(v) for v in (0.001, 0.123)] == ["<1 %", "12 %"]
+    assert [units.column(v) for v in (0.0, 0.0001, 0.123, 12.0)] == ["–", "<.001", "0.123", "12"]
