@@ -66,7 +66,7 @@ def said(configuration: Mapping[str, int]) -> str:
     parts = []
     for name, value in configuration.items():
         if name == "overlap":
-            parts += ["transfers overlapped"] if value else []
+            parts += ["overlapped"] if value else []
         elif not (value == 1 or (name == "drafted" and value == 0)):
             parts.append(f"{NAMES.get(name, name)} {value}")
         elif name == "drafted":

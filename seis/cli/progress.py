@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from seis.cli.output import WIDTH
-from seis.cli.units import number, percent
+from seis.cli.units import count, percent
 
 if TYPE_CHECKING:
     from agent import Progress as Event
@@ -29,6 +29,7 @@ class Bar:
             console=console,
             transient=True,
             refresh_per_second=8,
+            disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("starting", total=1, news="")
 
@@ -42,7 +43,7 @@ class Bar:
         self._bar.stop()
 
     def __call__(self, event: Event) -> None:
-        news = f"{number(event.points / 1e6)} M points, {event.refused} refused"
+        news = f"{event.seconds:.0f} s, {count(event.points)} points, {event.refused} refused"
         if event.best_gain > 0:
             news += f", best {percent(event.best_gain)}"
         self._bar.update(

@@ -28,7 +28,11 @@ def print_result(problem: Problem, database: db.Database, result: SearchResult, 
     curves = [curve("baseline", result.baseline_frontier), curve("discovered", result.frontier)]
     out.print(in_terminal(curves))
     for name, points in (("Conventional", result.baseline_frontier), ("Discovered", result.frontier)):
-        if points:
+        if name == "Discovered" and {p.design for p in points} <= {
+            p.design for p in result.baseline_frontier
+        }:
+            out.print("\nNothing beyond the conventional frontier yet.")
+        elif points:
             out.print(f"\n[bold]{name} frontier[/bold]")
             out.print(frontier_table(points, titles(database, points), 7))
     out.print()

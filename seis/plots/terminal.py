@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 from seis.plots.frame import Axis, Curve, axes, label
 
 # Bits of a braille cell by (column, row) of its 2 x 4 dots.
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 COLOURS = ("blue", "dark_orange3")
+Cell = tuple[str, str]
 _EVERY = (4, 1)  # a dotted line shows every fourth dot
 
 
@@ -24,7 +26,7 @@ def plot(curves: Sequence[Curve], x_name: str, y_name: str, width: int = 78, hei
     lines = [_legend(curves, y_name, width)]
     marks = {height - 1 - round(y.at(t) * (height - 1)): label(t) for t in y.ticks(height // 2)}
     for row in range(height):
-        text = "".join(cells(column, row) for column in range(columns))
+        text = "".join(_run(*run) for run in groupby((cells(c, row) for c in range(columns)), lambda c: c[1]))
         name = marks.get(row, "")
         lines.append(f"[dim]{name.rjust(left - 1)} {'┤' if name else '│'}[/dim]{text.rstrip()}")
     lines.extend(_foot(x, left, columns, x_name))
@@ -60,8 +62,14 @@ def _foot(x: Axis, left: int, columns: int, x_name: str) -> list[str]:
     ]
 
 
-def _draw(curves: Sequence[Curve], x: Axis, y: Axis, columns: int, height: int) -> Callable[[int, int], str]:
-    """Cells by (column, row), coloured by the last curve that passes through."""
+def _run(colour: str, cells: Iterable[Cell]) -> str:
+    """Neighbouring cells of one colour."""
+    text = "".join(character for character, _ in cells)
+    return f"[{colour}]{text}[/]" if colour else text
+
+
+def _draw(curves: Sequence[Curve], x: Axis, y: Axis, columns: int, height: int) -> Callable[[int, int], Cell]:
+    """Characters and colours by (column, row); a cell has the colour of the last curve in it."""
     bits: dict[tuple[int, int], int] = {}
     owner: dict[tuple[int, int], int] = {}
     first = len(_EVERY) - len(curves[:2])
@@ -77,11 +85,9 @@ def _draw(curves: Sequence[Curve], x: Axis, y: Axis, columns: int, height: int) 
             owner[place] = number
             bits[place] = bits.get(place, 0) | _DOTS[px % 2][py % 4]
 
-    def cell(column: int, row: int) -> str:
+    def cell(column: int, row: int) -> Cell:
         at = (column, row)
-        if at not in bits:
-            return " "
-        return f"[{COLOURS[owner[at]]}]{chr(0x2800 + bits[at])}[/]"
+        return (chr(0x2800 + bits[at]), COLOURS[owner[at]]) if at in bits else (" ", "")
 
     return cell
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from db import Database
+
 Seis = Callable[..., Any]
 
 CASES: list[tuple[tuple[str, ...], str, str]] = [
@@ -93,9 +95,9 @@ def test_a_corrupt_database(seis: Seis, tmp_path: Path, command: str) -> None:
 
 @pytest.mark.parametrize("command", ["search", "frontier"])
 def test_a_database_of_a_newer_version(seis: Seis, tmp_path: Path, command: str) -> None:
+    Database.open(tmp_path / "seis.db").close()
     with sqlite3.connect(tmp_path / "seis.db") as connection:
-        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
-        connection.execute("INSERT INTO alembic_version VALUES ('9999')")
+        connection.execute("UPDATE seis_revision SET version_num = '9999'")
     connection.close()
     error = seis(command, "--json").error
     assert error["kind"] == "newer_database"
