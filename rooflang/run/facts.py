@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import lcm
 
 from rooflang.layout import Split
-from rooflang.lowered import LocalOp, Lowered, Tensor
+from rooflang.lowered import LocalOp, Tensor, Unit
 from rooflang.size import Size
 
 
@@ -39,23 +39,21 @@ def real(size: Size) -> int | None:
     return None
 
 
-def tensors(programs: Sequence[Lowered]) -> Iterator[Tensor]:
-    seen: set[Tensor] = set()
-    for program in programs:
-        for _, unit in program.units():
-            for tensor in (*unit.weights, *unit.states, *(t for _, t in unit.inputs)):
-                if tensor not in seen:
-                    seen.add(tensor)
-                    yield tensor
-            for op in unit.ops:
-                for use in op.operands:
-                    for t in (use.tensor, use.index):
-                        if t is not None and t not in seen:
-                            seen.add(t)
-                            yield t
-                if op.result not in seen:
-                    seen.add(op.result)
-                    yield op.result
+def tensors(units: Sequence[Unit]) -> Iterator[Tensor]:
+    """Every tensor of the units, each object once."""
+    seen: set[int] = set()
+    for unit in units:
+        known = [*unit.weights, *unit.states, *(t for _, t in unit.inputs)]
+        for op in unit.ops:
+            for use in op.operands:
+                known.append(use.tensor)
+                if use.index is not None:
+                    known.append(use.index)
+            known.append(op.result)
+        for tensor in known:
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield tensor
 
 
 def note_tensor(facts: Facts, tensor: Tensor, ranks: dict[str, int]) -> None:
@@ -71,7 +69,9 @@ def note_tensor(facts: Facts, tensor: Tensor, ranks: dict[str, int]) -> None:
             facts.literals.setdefault(tensor.rows, set()).add(tensor.span)
 
 
-def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None]) -> None:
+def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool) -> None:
+    """What one operator demands. `apart` keeps the sizes of partial rotations from those of dims: they
+    then go by their negative."""
     over = op.operands[0].over
     dims = op.operands[0].tensor.dims
 
@@ -107,9 +107,11 @@ def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None]) -> None:
             last = op.attribute("last")
             if isinstance(last, int):
                 facts.literals.setdefault("last", set()).add(last)
+                if apart and last != value(over):
+                    last = -last
                 facts.values.add(last)
                 facts.bounds.add((0, last, value(over)))
-            facts.even.add(int(last) if isinstance(last, int) else value(over))
+            facts.even.add(last if isinstance(last, int) else value(over))
         case "quantize":
             if over and isinstance(block := op.attribute("block"), int):
                 facts.literals.setdefault("block", set()).add(block)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from rooflang.layout import Partial
 from rooflang.lowered import LocalOp, Tensor, Unit
 from rooflang.run import attention, caches, functions, linear, moves
 from rooflang.run.field import Field, Reals
@@ -83,6 +84,19 @@ class Machine:
         except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
             return Outcome(failures=(Failure("execution.shape", where, f"local shapes do not fit: {error}"),))
 
+    def trace(self, unit: Unit, environment: Mapping[str, Value], step: Step) -> list[tuple[Tensor, Value]]:
+        """Every value of a unit, whole (or its partial sums added up). Raises ExecutionError."""
+        pools = self.locals(unit, step)
+        self._load(unit, environment, pools)
+        found: list[tuple[Tensor, Value]] = []
+        for op in unit.ops:
+            home = pools[op.result.pool]
+            value = home.values[op.result.name] = self.run(op, unit, pools)
+            kinds = {c.kind for _, c in op.result.layout if isinstance(c, Partial)}
+            if "any" not in kinds:
+                found.append((op.result, moves.summed(home, op.result, value)[0]))
+        return found
+
     def run(self, op: LocalOp, unit: Unit, pools: Mapping[str, Local]) -> Value:
         local = pools[op.result.pool]
         if op.is_collective:
@@ -120,7 +134,8 @@ class Machine:
         outputs: dict[str, Value] = {}
         states: dict[str, Value] = {}
         failures: list[Failure] = []
-        wanted = [(n, t, outputs) for n, t in unit.outputs if t.kind != "weight"]
+        made = {op.result.name for op in unit.ops}
+        wanted = [(n, t, outputs) for n, t in unit.outputs if t.kind == "value" and t.name in made]
         wanted += [(t.name, last, states) for t, last in final_states(unit)]
         for name, tensor, into in wanted:
             home = pools[tensor.pool]

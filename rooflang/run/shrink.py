@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from rooflang.lowered import Lowered
+from rooflang.dtype import index_dim
+from rooflang.lowered import Lowered, Tensor, Unit
 from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
 from rooflang.run.sizes import Sizes
 from rooflang.run.solve import solve
@@ -36,7 +37,22 @@ class Trial:
 
 def shrink(programs: Sequence[Lowered], variant: int = 0) -> Trial:
     """Test sizes that serve all of the programs. Raises ExecutionError if none are found."""
-    meshes = _meshes(programs, variant)
+    return shrink_units(programs, [unit for p in programs for _, unit in p.units()], variant)
+
+
+def shrink_units(programs: Sequence[Lowered], units: Sequence[Unit], variant: int = 0) -> Trial:
+    """Test sizes that serve these units of the programs; axes that they do not use are left out."""
+    try:
+        return _trial(programs, units, variant, False)
+    except ExecutionError as error:
+        if error.code != "execution.sizes":
+            raise
+        return _trial(programs, units, variant, True)
+
+
+def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apart: bool) -> Trial:
+    found = list(tensors(units))
+    meshes = _meshes(programs, _axes(found, units), variant)
     ranks = {axis: n for axes in meshes.values() for axis, n in axes}
     facts = Facts()
     sizes: dict[str, Size] = {}
@@ -48,14 +64,14 @@ def shrink(programs: Sequence[Lowered], variant: int = 0) -> Trial:
                     f"dimension {name} must have one size in both designs, but has {sizes[name]} and {size}",
                 )
     constants = {name: real(size) for name, size in sizes.items()}
-    for tensor in tensors(programs):
+    for tensor in found:
         note_tensor(facts, tensor, ranks)
-    for program in programs:
-        for _, unit in program.units():
-            for op in unit.ops:
-                note_op(facts, op, constants)
+    for unit in units:
+        for op in unit.ops:
+            note_op(facts, op, constants, apart)
     literals = _literals(facts, variant)
-    used = {d for t in tensors(programs) for d in t.dims} | set(facts.step)
+    used = {d for t in found for d in t.dims} | set(facts.step)
+    used |= {d for t in found if (d := index_dim(t.dtype)) is not None}
     step: dict[int, int] = {}
     for name in used | set(facts.blocks) | set(facts.groups):
         value = constants.get(name)
@@ -92,14 +108,22 @@ def shrink(programs: Sequence[Lowered], variant: int = 0) -> Trial:
                 chosen[value] if value is not None else _evaluated(sizes.get(name), chosen, batch, name)
             )
     literals.update({("start", v): chosen[v] for v in facts.literals.get("start", ())})
-    literals.update({("last", v): chosen[v] for v in facts.literals.get("last", ())})
+    literals.update({("last", v): chosen.get(-v, chosen.get(v, v)) for v in facts.literals.get("last", ())})
     return Trial(Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant))
 
 
-def _meshes(programs: Sequence[Lowered], variant: int) -> dict[str, tuple[tuple[str, int], ...]]:
+def _axes(found: Sequence[Tensor], units: Sequence[Unit]) -> frozenset[str]:
+    used = {a for t in found for a, _ in t.layout} | {a for u in units for op in u.ops for a in op.axes}
+    return frozenset(used | {a for u in units for r in u.routings for a in r.axes})
+
+
+def _meshes(
+    programs: Sequence[Lowered], used: frozenset[str], variant: int
+) -> dict[str, tuple[tuple[str, int], ...]]:
     found: dict[str, tuple[tuple[str, int], ...]] = {}
     for program in programs:
-        for pool, axes in program.meshes:
+        for pool, all_axes in program.meshes:
+            axes = tuple(a for a in all_axes if a in used)
             if not axes:
                 found.setdefault(pool, ())
                 continue

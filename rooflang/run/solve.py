@@ -17,9 +17,9 @@ def solve(facts: Facts, step: dict[int, int], variant: int) -> dict[int, int]:
     for start, part, whole in facts.bounds:
         facts.values.update((start, part, whole))
     values = sorted(facts.values)
-    chosen: dict[int, int] = {v: v for v in values if v < 2}
+    chosen: dict[int, int] = {v: v for v in values if 0 <= v < 2}
     free = [v for v in values if v not in chosen]
-    budget = [20000]
+    budget = [4000]
 
     def fits(v: int) -> bool:
         t = chosen[v]
@@ -44,7 +44,7 @@ def solve(facts: Facts, step: dict[int, int], variant: int) -> dict[int, int]:
         for start, part, whole in facts.bounds:
             if v in (start, part, whole) and {start, part, whole} <= set(chosen):
                 total = chosen[start] + chosen[part]
-                if total > chosen[whole] or ((start + part == whole) != (total == chosen[whole])):
+                if total > chosen[whole] or ((start + abs(part) == whole) != (total == chosen[whole])):
                     return False
         for k, e in facts.double:
             if v in (k, e) and k in chosen and e in chosen and (2 * chosen[k] >= chosen[e]) and 2 * k < e:

@@ -1,0 +1,44 @@
+"""How likely two different programs agree by chance on random residues."""
+
+from __future__ import annotations
+
+from math import prod
+
+from rooflang.lowered import Unit
+from rooflang.run import PRIMES, Trial
+
+_FRESH = ("silu", "relu", "sigmoid", "sqrtsoftplus", "swiglu", "quantize", "topk", "sample")
+_CAP = 10**6
+
+
+def degree(unit: Unit, trial: Trial) -> int:
+    """A bound of the degree of every value of the unit, as numerator plus denominator, in its inputs,
+    its hashed values and its exponentials."""
+    dims = trial.sizes.dims
+    found: dict[str, tuple[int, int]] = {}
+    most = 1
+    for op in unit.ops:
+        parts = [found.get(u.tensor.name, (1, 0)) for u in op.operands]
+        top, below = max(p[0] for p in parts), max(p[1] for p in parts)
+        if op.operator in _FRESH or (op.operator == "norm" and op.attribute("kind") != "sum"):
+            top, below = 1, 0
+        elif op.operator in ("einsum", "mul"):
+            names = {d for u in op.operands for d in u.tensor.dims}
+            terms = prod(dims.get(d, 1) for d in names - set(op.result.dims))
+            below = sum(p[1] for p in parts) * terms
+            top = sum(p[0] for p in parts) + below
+        elif op.operator in ("softmax", "norm"):
+            top, below = 1, 1
+        elif op.operator in ("add", "concat", "pool"):
+            below = sum(p[1] for p in parts) + (op.operator == "pool")
+            top = top + below
+        elif op.operator == "rope":
+            top += below
+        found[op.result.name] = (min(top, _CAP), min(below, _CAP))
+        most = max(most, min(top + below, _CAP))
+    return most
+
+
+def bound(degrees: list[int], trials: int) -> float:
+    """The chance that some wrong unit passes all of its trials: the sum over units of (degree / p0)^trials."""
+    return sum((2 * d / PRIMES[0]) ** trials for d in degrees)

@@ -1,0 +1,34 @@
+"""What the verifier answers: a verdict with its reasons and, if accepted, a certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a design is refused: a code, the section and value, and what is wrong there."""
+
+    code: str
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message} [{self.code}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`layers` are those that ran; `false_accept_bound` bounds the chance that a wrong design passes them."""
+
+    accepted: bool
+    reasons: tuple[Reason, ...]
+    layers: tuple[str, ...]
+    false_accept_bound: float
+    milliseconds: float
+    certificate: dict[str, Any] | None = None
+
+    @property
+    def verdict(self) -> str:
+        return "accepted" if self.accepted else "refused"

@@ -1,0 +1,160 @@
+"""The verifier: pairs the parts of two designs, compares what changed, and certifies the candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+
+from mutations.verify.cache import Cache, Results
+from mutations.verify.certificate import certificate
+from mutations.verify.degree import bound, degree
+from mutations.verify.execute import VARIANTS, Job, WorkFormula, compare
+from mutations.verify.pairing import Pair, pair
+from mutations.verify.verdict import Reason, Verdict
+from rooflang.check import check
+from rooflang.design import Design, Placement, Schedule
+from rooflang.errors import DesignError, RoofLangError
+from rooflang.lower import lower
+from rooflang.lowered import LocalOp, Lowered, Unit
+from rooflang.run import ExecutionError, shrink_units
+
+_RESULTS = Results()
+_DEGREES: dict[int, tuple[Unit, int]] = {}
+
+
+def verify(
+    reference: Design,
+    candidate: Design,
+    seed: int = 0,
+    *,
+    cache: Cache | None = None,
+    hashes: Mapping[str, str] | None = None,
+    work_formula: WorkFormula | None = None,
+) -> Verdict:
+    """Whether the candidate computes what the reference computes.
+
+    The reference runs on one device: its placement does not matter. `hashes` go into the certificate;
+    `work_formula` compares executed work with the cost formulas. User errors are reasons, never exceptions.
+    """
+    began = perf_counter()
+    try:
+        lowered = lower(candidate)
+    except RoofLangError as error:
+        where = error.where if isinstance(error, DesignError) else ""
+        return _refused((Reason("placement.lowering", where, str(error)),), ("lower",), began)
+    return verify_lowered(
+        reference, lowered, seed, cache=cache, hashes=hashes, work_formula=work_formula, began=began
+    )
+
+
+def verify_lowered(
+    reference: Design,
+    candidate: Lowered,
+    seed: int = 0,
+    *,
+    cache: Cache | None = None,
+    hashes: Mapping[str, str] | None = None,
+    work_formula: WorkFormula | None = None,
+    began: float | None = None,
+) -> Verdict:
+    """The same for a candidate that is already lowered."""
+    began = perf_counter() if began is None else began
+    plain = lower(alone(reference))
+    problems = check(candidate, numbers=False)
+    if problems:
+        return _refused(tuple(Reason(p.code, p.where, p.message) for p in problems), ("static",), began)
+    pairs, wrong = pair(plain, candidate)
+    wrong = (*_sizes(plain, candidate), *wrong)
+    if wrong:
+        return _refused(wrong, ("static",), began)
+    job = Job(plain, candidate, seed, candidate.design.schedule.microbatches, work_formula)
+    layers = ("static", "executed") if work_formula is None else ("static", "executed", "work")
+    found: list[Reason] = []
+    changed: list[Pair] = []
+    for p in pairs:
+        if (
+            work_formula is None
+            and job.microbatches == 1
+            and p.reference is not None
+            and identical(p.reference, p.candidate)
+        ):
+            continue
+        changed.append(p)
+        found.extend(_compared(job, p, cache))
+    if found:
+        return _refused(tuple(found), layers, began)
+    degrees = [_degree(job, p) for p in changed]
+    trials = len(VARIANTS)
+    chance = bound(degrees, trials)
+    milliseconds = (perf_counter() - began) * 1e3
+    record = certificate(plain, candidate, seed, changed, len(pairs), degrees, chance, layers, hashes or {})
+    return Verdict(True, (), layers, chance, milliseconds, record)
+
+
+def alone(design: Design) -> Design:
+    """The design on one device."""
+    return replace(design, pools=(), placement=Placement(), schedule=Schedule())
+
+
+def _refused(reasons: tuple[Reason, ...], layers: tuple[str, ...], began: float) -> Verdict:
+    return Verdict(False, reasons, layers, 0.0, (perf_counter() - began) * 1e3)
+
+
+def _sizes(reference: Lowered, candidate: Lowered) -> tuple[Reason, ...]:
+    ours = reference.sizes
+    return tuple(
+        Reason("type.size", "dims", f"dimension {name} must have the size {ours[name]}, but has {size}")
+        for name, size in candidate.sizes.items()
+        if name in ours and ours[name] is not size
+    )
+
+
+def identical(a: Unit, b: Unit) -> bool:
+    """Whether two units are the same but for their kernels."""
+    if a is b:
+        return True
+    return (
+        len(a.ops) == len(b.ops)
+        and a.weights == b.weights
+        and a.states == b.states
+        and a.inputs == b.inputs
+        and all(_plain(x) == _plain(y) for x, y in zip(a.ops, b.ops, strict=True))
+        and a.outputs == b.outputs
+    )
+
+
+def _plain(op: LocalOp) -> LocalOp:
+    return replace(op, kernel="")
+
+
+def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
+    context = (
+        job.reference.design.program.dims,
+        job.candidate.design.program.dims,
+        job.candidate.meshes,
+        job.seed,
+        min(job.microbatches, 2),
+    )
+    first = p.candidate if p.reference is None else p.reference
+    if job.work_formula is not None:
+        return compare(job, p)
+    known = _RESULTS.get(first, p.candidate, context, cache)
+    if known is None:
+        known = compare(job, p)
+        _RESULTS.put(first, p.candidate, context, known, cache)
+    return known
+
+
+def _degree(job: Job, p: Pair) -> int:
+    found = _DEGREES.get(id(p.candidate))
+    if found is None or found[0] is not p.candidate:
+        try:
+            trial = shrink_units((job.reference, job.candidate), [p.candidate], 0)
+        except ExecutionError:
+            return 10**6
+        found = (p.candidate, degree(p.candidate, trial))
+        if len(_DEGREES) > 20000:
+            _DEGREES.clear()
+        _DEGREES[id(p.candidate)] = found
+    return found[1]

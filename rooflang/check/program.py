@@ -1,0 +1,77 @@
+"""All static rules over a lowered program, unit by unit (units that are one object are judged once)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import prod
+
+from rooflang.check.collectives import collective
+from rooflang.check.graph import graph
+from rooflang.check.operators import operator
+from rooflang.check.problem import Problem
+from rooflang.check.types import types
+from rooflang.lowered import Lowered, Unit
+
+Meshes = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def check(lowered: Lowered, numbers: bool = True) -> tuple[Problem, ...]:
+    """Every broken rule. With `numbers` also that full sizes divide by the design's own meshes."""
+    found: list[Problem] = []
+    for _, unit in lowered.units():
+        found.extend(check_unit(unit, lowered.meshes))
+    found.extend(_microbatches(lowered))
+    if numbers:
+        found.extend(_divides(lowered))
+    return tuple(found)
+
+
+_JUDGED: dict[tuple[int, Meshes], tuple[Unit, tuple[Problem, ...]]] = {}
+
+
+def check_unit(unit: Unit, meshes: Meshes) -> tuple[Problem, ...]:
+    """The broken rules of one unit."""
+    key = (id(unit), meshes)
+    found = _JUDGED.get(key)
+    if found is None or found[0] is not unit:
+        if len(_JUDGED) > 20000:
+            _JUDGED.clear()
+        found = _JUDGED[key] = (unit, _unit(unit, dict(meshes)))
+    return found[1]
+
+
+def _unit(unit: Unit, meshes: Mapping[str, tuple[str, ...]]) -> tuple[Problem, ...]:
+    problems = [*graph(unit, meshes)]
+    for op in unit.ops:
+        where = f"{op.section}.{op.result.name}"
+        if op.is_collective:
+            problems.extend(collective(op, where))
+        else:
+            problems.extend(types(op, where))
+            problems.extend(operator(op, where))
+    return tuple(problems)
+
+
+def _microbatches(lowered: Lowered) -> list[Problem]:
+    count = lowered.design.schedule.microbatches
+    if count >= 1:
+        return []
+    message = f"micro-batches must be at least 1, but are {count}"
+    return [Problem("microbatch.count", "schedule", message, "write microbatches 1")]
+
+
+@lru_cache(maxsize=256)
+def _divides(lowered: Lowered) -> tuple[Problem, ...]:
+    ranks = {a: n for mesh in lowered.design.placement.meshes for a, n in mesh.axes}
+    found = []
+    for c in lowered.conditions:
+        size = lowered.sizes[c.dim].constant
+        need = prod(ranks.get(a, 1) for a in c.axes) * c.multiple
+        if size is not None and size % need:
+            blocks = f" in blocks of {c.multiple}" if c.multiple > 1 else ""
+            message = f"{c.dim} = {size} must divide by {need} ({' x '.join(c.axes)}{blocks})"
+            found.append(
+                Problem("placement.divides", c.dim, message, "shorten an axis or cut another dimension")
+            )
+    return tuple(found)
