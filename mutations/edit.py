@@ -134,9 +134,9 @@ def matches(target: str, path: str) -> bool:
 
 
 def rewrite(
-    design: Design, target: str, change: Callable[[tuple[Statement, ...]], tuple[Statement, ...] | None]
+    design: Design, target: str, change: Callable[[str, tuple[Statement, ...]], tuple[Statement, ...] | None]
 ) -> Design | None:
-    """Change the body of every section that the target names; None where nothing changed."""
+    """Change the body, given its path, of every section that the target names; None if nothing changed."""
     changed = False
 
     def visit(body: tuple[Statement, ...], path: str) -> tuple[Statement, ...]:
@@ -145,7 +145,7 @@ def rewrite(
         for statement in body:
             if isinstance(statement, Section | Repeat):
                 here = f"{path}.{statement.name}" if path else statement.name
-                new = change(statement.body) if matches(target, here) else None
+                new = change(here, statement.body) if matches(target, here) else None
                 if new is not None and new != statement.body:
                     changed = True
                     result.append(replace(statement, body=new))

