@@ -9,7 +9,7 @@ from functools import lru_cache
 from rooflang.design import Input, Op, Operand, Section, State, Statement, Weight
 from rooflang.dtype import index_dim
 from rooflang.errors import DesignError, LoweringError, nearest
-from rooflang.layout import Cell, Split, cell, layout_of, show
+from rooflang.layout import Cell, Partial, Split, cell, layout_of, show
 from rooflang.lower import convert
 from rooflang.lower.decide import Argument, Decision, decide
 from rooflang.lower.rules import Rules
@@ -71,12 +71,25 @@ def lower_unit(
     given = dict(inputs)
     state = _State(setting, dict(given), dict(setting.places), inputs=given)
     _visit(body, "", state)
+    for name in wanted:
+        _finish(name, state)
     outputs = tuple((n, state.env[n]) for n in wanted if n in state.env and state.env[n] is not given.get(n))
     read = tuple((n, t) for n, t in inputs if n in state.used)
     return Unit(
         "", state.places[""].pool, tuple(state.ops), read, outputs, tuple(state.weights), tuple(state.states),
         tuple(state.routings.values()),
     )  # fmt: skip
+
+
+def _finish(name: str, state: _State) -> None:
+    """A value whose rows are spread over the ranks that were chosen for them leaves its unit whole."""
+    tensor = state.env.get(name)
+    if tensor is None or tensor.kind != "value" or tensor is state.inputs.get(name):
+        return
+    if any(isinstance(c, Partial) and c.kind in ("one", "any") for _, c in tensor.layout):
+        place = next((p for p in state.places.values() if p.pool == tensor.pool), state.places[""])
+        whole: dict[str, Cell] = {a: c for a, c in tensor.layout if isinstance(c, Split)}
+        state.env[name] = _bring(tensor, whole, place, "", state)
 
 
 def _visit(body: tuple[Statement, ...], path: str, state: _State) -> None:
