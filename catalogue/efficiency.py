@@ -29,6 +29,7 @@ _LATENCIES = (
     "scale_out_latency_seconds",
     "kernel_gap_seconds",
     "kernel_floor_seconds",
+    "kernel_barrier_seconds",
 )
 _KEYS = (*(f"{name}.{form}" for name in _BY_FORMAT for form in FORMATS), *_FRACTIONS, *_LATENCIES)
 
@@ -69,6 +70,8 @@ class Efficiency:
     """Between dependent kernels of a graph."""
     kernel_floor_seconds: float
     """The shortest time that a kernel with real work takes."""
+    kernel_barrier_seconds: float
+    """A wait of all blocks inside one kernel."""
     sources: Mapping[str, str] = field(repr=False)
     spreads: Mapping[str, tuple[float, float]] = field(repr=False)
 

@@ -71,7 +71,12 @@ def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -
     }
     writes = {k: n.over(v, rates.memory_bytes_per_second(k, rate)) for k, v in work.writes.items()}
     if reads or writes:
-        found.resources["memory"] = total([*reads.values(), *writes.values()])
+        moved = [*reads.values(), *writes.values()]
+        if work.held.constant != 0:
+            # What does not fit on chip over a wait inside the kernel is written out and read back.
+            spilled = np.maximum(n(work.held) - rates.device.onchip_bytes, 0.0)
+            moved.append(spilled * (2 / rates.memory_bytes_per_second("activation", rate)))
+        found.resources["memory"] = total(moved)
         found.certain_parts = [v for k, v in reads.items() if k != "activation"]
         found.certain_parts += [v for k, v in writes.items() if k == "state"]
     if engine == "link":
@@ -101,8 +106,7 @@ def _combine(price: Price) -> Value:
 def _latency(work: Work, n: Numeric, rates: Rates, engine: str) -> Value:
     e = rates.efficiency
     if engine == "compute":
-        # A wait of all blocks inside a kernel costs what the gap between two kernels costs.
-        return e.kernel_gap_seconds * (1 + work.barriers)
+        return e.kernel_gap_seconds + e.kernel_barrier_seconds * work.barriers
     routed = any(_mentions(size) for size in (work.up_out, work.up_in, work.far_out, work.far_in))
     near = e.scale_up_dispatch_latency_seconds if routed else e.scale_up_latency_seconds
     if not near and not e.scale_out_latency_seconds:

@@ -20,6 +20,7 @@ class Work:
     far_out, far_in  bytes on the scale-out links
     up_hops, far_hops    dependent messages on either (0 when the group is a single rank)
     barriers         how often all blocks of the kernel wait for each other
+    held             bytes of the values that must stay on chip over these waits
     """
 
     pool: str
@@ -35,6 +36,7 @@ class Work:
     up_hops: Size = ZERO
     far_hops: Size = ZERO
     barriers: int = 0
+    held: Size = ZERO
 
     def plus(self, other: Work) -> Work:
         """The two together, as one kernel on one device."""
@@ -52,6 +54,7 @@ class Work:
             self.up_hops + other.up_hops,
             self.far_hops + other.far_hops,
             max(self.barriers, other.barriers),
+            self.held + other.held,
         )
 
     def factored(self) -> Work:
@@ -75,6 +78,7 @@ class Work:
             short(self.up_hops),
             short(self.far_hops),
             self.barriers,
+            short(self.held),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
@@ -34,33 +34,52 @@ def unit_work(
         elif op.operator not in VIEWS:
             work = _compute(op, extents, made, looked, outside, read)
             _collect(kernels, op.kernel, op, "compute", work)
-    waits = barriers(unit, made)
-    return tuple(replace(k, work=replace(k.work, barriers=waits.get(k.name, 0))) for k in kernels.values())
+    waiting = waits(unit, made)
+    found = []
+    for kernel in kernels.values():
+        wait = waiting.get(kernel.name)
+        if wait is not None:
+            held = add(*(extents.bytes(t) for t in wait.held))
+            kernel = replace(kernel, work=replace(kernel.work, barriers=wait.barriers, held=held))
+        found.append(kernel)
+    return tuple(found)
 
 
 # Operators that need every part of their operand before they give any part of their result.
 _WHOLE = frozenset(("norm", "topk", "sample"))
 
 
-def barriers(unit: Unit, made: Mapping[Tensor, str]) -> dict[str, int]:
-    """By kernel: how often all of its blocks must wait for each other.
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How often all blocks of a kernel wait for each other, and the values that stay on chip meanwhile."""
+
+    barriers: int
+    held: tuple[Tensor, ...]
+
+
+def waits(unit: Unit, made: Mapping[Tensor, str]) -> dict[str, Wait]:
+    """The kernels that wait inside.
 
     A product with a weight, or an operator over a whole row, that reads what another one made in the same
     kernel can only start when that is complete. Attention streams its rows and never waits.
     """
     depth: dict[Tensor, int] = {}
     deepest: dict[str, int] = {}
+    held: dict[str, dict[Tensor, None]] = {}
     for op in unit.ops:
         if op.is_collective:
             continue
         kernel = made[op.result]
-        before = max((depth.get(u.tensor, 0) for u in op.operands if made.get(u.tensor) == kernel), default=0)
+        inside = [u.tensor for u in op.operands if made.get(u.tensor) == kernel]
+        before = max((depth.get(t, 0) for t in inside), default=0)
         heavy = op.operator in _WHOLE or (
             op.operator == "einsum" and any(u.tensor.kind == "weight" for u in op.operands)
         )
+        if heavy and before:
+            held.setdefault(kernel, {}).update(dict.fromkeys(t for t in inside if depth.get(t, 0)))
         depth[op.result] = before + heavy
         deepest[kernel] = max(deepest.get(kernel, 0), depth[op.result])
-    return {kernel: count - 1 for kernel, count in deepest.items() if count > 1}
+    return {k: Wait(n - 1, tuple(held.get(k, ()))) for k, n in deepest.items() if n > 1}
 
 
 def _collect(kernels: dict[str, Kernel], name: str, op: LocalOp, engine: str, work: Work) -> None:
