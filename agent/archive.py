@@ -1,0 +1,132 @@
+"""What a search has found: the joint frontier over structures, and elites that keep it diverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator.frontier import Point, front, simultaneous_gain
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An accepted structure. `shares` gives, for some positions in `points`, the step's time by resource.
+
+    `gain` is its largest simultaneous gain over the baseline (negative where it is behind everywhere) and
+    `best` the position of the point that reaches it. `families` are the kinds of change since the baseline.
+    """
+
+    design_hash: str
+    structure_hash: str
+    sequence: int
+    points: tuple[Point, ...]
+    shares: Mapping[int, Mapping[str, float]]
+    gain: float
+    best: int
+    pools: int
+    parent: str = ""
+    families: frozenset[str] = frozenset()
+    depth: int = 0
+    same_matrix_work: bool = True
+
+    def shares_at(self, position: int) -> Mapping[str, float]:
+        """The analysed point nearest to a position."""
+        if not self.shares:
+            return {}
+        return self.shares[min(self.shares, key=lambda i: (abs(i - position), i))]
+
+    @property
+    def binding(self) -> str:
+        """The resource with the largest share at the best point."""
+        shares = self.shares_at(self.best)
+        return max(sorted(shares), key=lambda name: shares[name]) if shares else ""
+
+
+class Archive:
+    """Members in the order of discovery. Adding the same members in the same order gives the same archive."""
+
+    def __init__(self, baseline: Sequence[Point]) -> None:
+        self.baseline = tuple(baseline)
+        self._members: dict[str, Member] = {}
+        self._elites: dict[tuple[object, ...], str] = {}
+        self._frontier: tuple[Point, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, design_hash: str) -> bool:
+        return design_hash in self._members
+
+    def __getitem__(self, design_hash: str) -> Member:
+        return self._members[design_hash]
+
+    @property
+    def frontier(self) -> tuple[Point, ...]:
+        """The joint Pareto frontier; each point names its design."""
+        return self._frontier
+
+    def add(self, member: Member) -> bool:
+        """Take in a member; True if it extends the joint frontier."""
+        self._members[member.design_hash] = member
+        before = self._frontier
+        self._frontier = front([*before, *member.points])
+        cell = (member.binding, member.pools, member.families)
+        holder = self._elites.get(cell)
+        if holder is None or member.gain > self._members[holder].gain:
+            self._elites[cell] = member.design_hash
+        return any(p.design == member.design_hash for p in self._frontier)
+
+    def breadth_first(self) -> list[Member]:
+        """All members, those with the fewest changes first."""
+        return sorted(self._members.values(), key=lambda m: (m.depth, m.sequence))
+
+    def promising(self) -> list[Member]:
+        """Elites and members on the frontier, the largest gain first; the leader of each cell goes ahead."""
+        names = {*self._elites.values(), *(p.design for p in self._frontier)} & set(self._members)
+        ranked = sorted((self._members[n] for n in names), key=lambda m: (-m.gain, m.sequence))
+        met: set[tuple[str, int]] = set()
+        first: list[Member] = []
+        later: list[Member] = []
+        for member in ranked:
+            cell = (member.binding, member.pools)
+            (later if cell in met else first).append(member)
+            met.add(cell)
+        return _interleave(ranked, first)
+
+    def members(self) -> tuple[Member, ...]:
+        return tuple(self._members.values())
+
+
+def _interleave(ranked: Sequence[Member], diverse: Iterable[Member]) -> list[Member]:
+    """Two by rank, then one for diversity, and so on, each member once."""
+    by_rank, by_cell = iter(ranked), iter(diverse)
+    found: dict[str, Member] = {}
+    while len(found) < len(ranked):
+        for source, wanted in ((by_rank, 2), (by_cell, 1)):
+            taken = 0
+            for member in source:
+                if member.design_hash not in found:
+                    found[member.design_hash] = member
+                    taken += 1
+                if taken == wanted:
+                    break
+    return list(found.values())
+
+
+def gain_of(baseline: Sequence[Point], points: Sequence[Point]) -> tuple[float, int]:
+    """(simultaneous gain over the baseline, position of the point that reaches it)."""
+    gain, _, new = simultaneous_gain(baseline, points)
+    return gain, next((i for i, p in enumerate(points) if p is new), 0)
+
+
+def point_from_json(values: Mapping[str, Any]) -> Point:
+    """A stored point."""
+    return Point(
+        values["tokens_per_second_per_user"],
+        values["tokens_per_second_per_gpu"],
+        values["batch"],
+        dict(values["configuration"]),
+        values["design"],
+        values["binding"],
+    )

@@ -1,0 +1,114 @@
+"""What a search found: gains over the baseline, and the best discovery."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent.archive import Archive
+from agent.problem import Problem
+from evaluator.frontier import Point, hypervolume_gain, matched_gains, simultaneous_gain
+from evaluator.sweep import concrete
+from rooflang.canonical import design_hash
+
+if TYPE_CHECKING:
+    from agent.store import SearchStore
+
+SIGNIFICANT = 0.05
+"""A gain below this is within the spread of what it was computed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """A verified design that is better on both axes than a point of the baseline.
+
+    `structure` is the stored structure, `design` the hash of the design of the point `new`, whose text is
+    `text`; `old` is the point of the baseline that it beats by `gain` on both axes.
+    """
+
+    design: str
+    structure: str
+    summary: str
+    gain: float
+    old: Point
+    new: Point
+    certificate: str
+    false_accept_bound: float | None
+    text: str
+
+    @property
+    def significant(self) -> bool:
+        return self.gain >= SIGNIFICANT
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "significant": self.significant}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a run ended with, over the whole search.
+
+    `stopped` says why: budget, exhausted (no rule makes anything new), time, or interrupted. `seconds` are
+    of this run, and so is `verification_milliseconds`, the median.
+    """
+
+    search_id: str
+    baseline_frontier: tuple[Point, ...]
+    frontier: tuple[Point, ...]
+    simultaneous_gain: float
+    throughput_gain: float
+    interactivity_gain: float
+    hypervolume_gain: float
+    best: Discovery | None
+    structures: int
+    accepted: int
+    refused: int
+    failed: int
+    duplicates: int
+    points: int
+    rounds: int
+    seconds: float
+    stopped: str
+    verification_milliseconds: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON with the keys of `seis search --json`."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        values["baseline_frontier"] = [p.to_json() for p in self.baseline_frontier]
+        values["frontier"] = [p.to_json() for p in self.frontier]
+        values["best"] = self.best.to_json() if self.best else None
+        return values
+
+
+def conclude(
+    problem: Problem, store: SearchStore, archive: Archive, stopped: str, seconds: float, milliseconds: float | None
+) -> SearchResult:
+    """The result of a search from its archive."""
+    old, new = archive.baseline, archive.frontier
+    gain, _, _ = simultaneous_gain(old, new)
+    throughput, interactivity = matched_gains(old, new)
+    c = store.counters
+    search = store.database.get_search(store.search_id)
+    return SearchResult(
+        store.search_id, old, new, gain, throughput, interactivity, hypervolume_gain(old, new),
+        best_discovery(problem, store, archive), c.get("structures", 0), c.get("accepted", 0), c.get("refused", 0),
+        c.get("failed", 0), c.get("duplicates", 0), c.get("points", 0), int(search.cursor["round"]), seconds,
+        stopped, milliseconds,
+    )  # fmt: skip
+
+
+def best_discovery(problem: Problem, store: SearchStore, archive: Archive) -> Discovery | None:
+    """The design with the largest simultaneous gain; None if no design beats the baseline on both axes."""
+    gain, old, new = simultaneous_gain(archive.baseline, archive.frontier)
+    if old is None or new is None or gain <= 0:
+        return None
+    found = concrete(store.design(new.design), new.configuration, problem.accelerator.name)
+    from rooflang.printer import print_design
+
+    certificate = store.certificate_of(new.design)
+    bound = certificate.body.get("false_accept_bound") if certificate else None
+    stored = store.database.get_design(new.design)
+    return Discovery(
+        design_hash(found), new.design, stored.summary, gain, old, new,
+        certificate.certificate_hash if certificate else "", bound, print_design(found),
+    )  # fmt: skip

@@ -1,0 +1,251 @@
+"""The search: ask, throw known structures away, verify, evaluate, tell, and store the round as a whole."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+from agent.archive import Archive, gain_of, point_from_json
+from agent.discovery import SearchResult, conclude
+from agent.executor import Executor, Failure, executor_for
+from agent.judge import verify_design
+from agent.problem import Problem
+from agent.progress import Budget, Interruption, Listener, Progress
+from agent.proposer import Told, View, choices_of
+from agent.rounds import Entry, Mix, entry
+from agent.store import Position, Result, SearchStore, opened
+from agent.trial import Laboratory, Outcome, Task, Verify, failed, try_candidate
+from evaluator.baseline import SCHEDULES, conventional_schedule
+from evaluator.frontier import Point, front
+from mutations.registry import rules
+from mutations.rule import Rule, Site
+from mutations.start import starting_designs
+
+if TYPE_CHECKING:
+    import db
+
+
+def search(
+    problem: Problem,
+    database: db.Database | str | os.PathLike[str],
+    *,
+    budget: Budget | None = None,
+    progress: Listener | None = None,
+    workers: int = 2,
+    executor: Executor | None = None,
+    verify: Verify = verify_design,
+    known_rules: Sequence[Rule] | None = None,
+) -> SearchResult:
+    """Search until the budget is used up, continuing from what the database holds of this problem.
+
+    The result depends on the problem and the structures tried, not on workers or time. Ctrl-C ends the run
+    after the round in work, which is stored; a killed run loses the round in work alone, and the next one
+    does it again. `database` is an open Database, a path or a URL. Raises db.DatabaseError (SearchTakenError
+    while another live process runs the same search) and WorkerError.
+    """
+    with opened(database) as base:
+        store = SearchStore(base, problem)
+        run = _Run(problem, store, budget or Budget(), progress, verify, known_rules or rules())
+        own = executor is None
+        pool = executor or executor_for(workers)
+        try:
+            with Interruption() as interruption:
+                return run.go(pool, interruption)
+        finally:
+            if own:
+                pool.close()
+
+
+class _Run:
+    """One run of a search."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        store: SearchStore,
+        budget: Budget,
+        progress: Listener | None,
+        verify: Verify,
+        known_rules: Sequence[Rule],
+    ) -> None:
+        self.problem = problem
+        self.store = store
+        self.budget = budget
+        self.progress = progress
+        self.laboratory = Laboratory(problem, verify)
+        self.rules = known_rules
+        self.started = time.monotonic()
+        self.milliseconds: list[float] = []
+        self.round_structures = 0
+        self.choices: dict[str, list[tuple[Rule, Site]]] = {}
+
+    def go(self, executor: Executor, interruption: Interruption) -> SearchResult:
+        position, former = self.store.begin()
+        finished = False
+        try:
+            stopped, archive = self._rounds(position, former, executor, interruption)
+            self.store.finish("interrupted" if stopped in ("interrupted", "time") else "done")
+            finished = True
+        finally:
+            if not finished:
+                self._give_up()
+        timing = median(self.milliseconds) if self.milliseconds else None
+        return conclude(self.problem, self.store, archive, stopped, time.monotonic() - self.started, timing)
+
+    def _give_up(self) -> None:
+        """Let another run take the search; the error on its way says more than one from here."""
+        from db import DatabaseError
+
+        try:
+            self.store.finish("interrupted")
+        except DatabaseError:
+            return
+
+    def _rounds(
+        self, position: Position, former: str, executor: Executor, interruption: Interruption
+    ) -> tuple[str, Archive]:
+        counters = self.store.counters
+        baseline = self.store.baseline()
+        if position.round == 0:
+            baseline = self._first(position, baseline, executor)
+        archive = Archive(baseline or ())
+        known = self.store.load(archive)
+        if former in ("", "done") or position.target <= 0:
+            extra = self.budget.structures
+            position.target = extra if former == "" else counters["structures"] + extra
+        mix = Mix(position.proposers)
+        view = View(archive, self.rules, self.store.design, self._choices)
+        while True:
+            if counters["structures"] >= position.target:
+                return "budget", archive
+            if interruption.wanted:
+                return "interrupted", archive
+            if self.budget.seconds is not None and time.monotonic() - self.started > self.budget.seconds:
+                return "time", archive
+            size = min(self.budget.round_size, position.target - counters["structures"])
+            entries = mix.gather(view, size, known)
+            counters["duplicates"] = counters.get("duplicates", 0) + mix.duplicates
+            mix.duplicates = 0
+            if mix.exhausted:
+                position.proposers = mix.state()
+                self.store.write_round(position, (), None)
+                return "exhausted", archive
+            outcomes = self._try(entries, executor, archive, position)
+            results = self._judge(entries, outcomes, archive, position)
+            told = [
+                Told(r.entry.proposal, r.outcome.status, r.gain, r.improved)
+                for r in results
+                if r.entry.proposal is not None
+            ]
+            mix.tell(told, [e.proposer for e in entries])
+            position.round += 1
+            position.proposers = mix.state()
+            self.store.write_round(position, results, None)
+            self._report("search", position, archive)
+
+    def _first(
+        self, position: Position, baseline: tuple[Point, ...] | None, executor: Executor
+    ) -> tuple[Point, ...]:
+        """Round 0: the conventional structures under the schedules of today's engines."""
+        entries: dict[str, tuple[Entry, int]] = {}
+        for structure in starting_designs(self.problem.reference()):
+            design = conventional_schedule(structure)
+            for count, overlap in SCHEDULES:
+                schedule = replace(design.schedule, microbatches=count, overlap_links=overlap)
+                new = entry(design.with_(schedule=schedule), "baseline")
+                entries.setdefault(new.structure_hash, (new, count))
+        first = [item for item, _ in entries.values()]
+        counts = [count for _, count in entries.values()]
+        position.target = position.target or self.budget.structures
+        empty = Archive(baseline or ())
+        outcomes = self._try(first, executor, empty, position, counts if baseline is None else ())
+        if baseline is None:
+            baseline = front([point_from_json(p) for o in outcomes for p in o.conventional])
+        results = self._judge(first, outcomes, Archive(baseline), position)
+        position.round = 1
+        self.store.write_round(position, results, baseline)
+        self._report("baseline", position, Archive(baseline))
+        return baseline
+
+    def _try(
+        self,
+        entries: Sequence[Entry],
+        executor: Executor,
+        archive: Archive,
+        position: Position,
+        conventional: Sequence[int] = (),
+    ) -> list[Outcome]:
+        """Outcomes in order; what the database knows already is not done again, but for a missing baseline."""
+        outcomes: dict[int, Outcome] = {}
+        tasks: list[Task] = []
+        places: list[int] = []
+        for number, item in enumerate(entries):
+            known = None if conventional else self.store.known_outcome(item)
+            if known is not None:
+                outcomes[number] = known
+                continue
+            same = item.proposal is None or (
+                item.proposal.same_matrix_work and archive[item.proposal.parent].same_matrix_work
+            )
+            tasks.append(Task(item.design, same, conventional[number] if conventional else 0))
+            places.append(number)
+        done = 0
+
+        def count(_: int) -> None:
+            nonlocal done
+            done += 1
+            self.round_structures = done
+            self.store.heartbeat()
+            self._report("baseline" if position.round == 0 else "search", position, archive)
+
+        for number, answer in zip(places, executor.map(try_candidate, self.laboratory, tasks, count), strict=True):
+            if isinstance(answer, Failure):
+                answer = failed(entries[number].design, answer.reason, answer.detail)
+            elif answer.judgement is not None:
+                self.milliseconds.append(answer.judgement.milliseconds)
+            outcomes[number] = answer
+        self.round_structures = 0
+        return [outcomes[i] for i in range(len(entries))]
+
+    def _judge(
+        self, entries: Sequence[Entry], outcomes: Sequence[Outcome], archive: Archive, position: Position
+    ) -> list[Result]:
+        """Results in order, the accepted ones added to the archive, and the counters moved."""
+        counters = self.store.counters
+        results = []
+        for item, outcome in zip(entries, outcomes, strict=True):
+            gain, improved = None, False
+            if outcome.status == "accepted":
+                points = tuple(point_from_json(p) for p in outcome.points)
+                gain, _ = gain_of(archive.baseline, points)
+                member = self.store.new_member(archive, item, position.sequence, outcome)
+                before = archive[item.proposal.parent].gain if item.proposal else None
+                extended = archive.add(member)
+                improved = before is not None and (extended or gain > before)
+            results.append(Result(item, outcome, position.sequence, gain, improved))
+            position.sequence += 1
+            for name, amount in (("structures", 1), (outcome.status, 1), ("points", outcome.evaluated)):
+                counters[name] = counters.get(name, 0) + amount
+        return results
+
+    def _choices(self, design_hash: str) -> list[tuple[Rule, Site]]:
+        """Every rule at every site of a stored design."""
+        found = self.choices.get(design_hash)
+        if found is None:
+            found = self.choices[design_hash] = choices_of(self.rules, self.store.design(design_hash))
+        return found
+
+    def _report(self, phase: str, position: Position, archive: Archive) -> None:
+        if self.progress is None:
+            return
+        c = self.store.counters
+        best = max((m.gain for m in archive.members()), default=0.0)
+        self.progress(
+            Progress(phase, position.round, c.get("structures", 0) + self.round_structures, position.target,
+                     c.get("accepted", 0), c.get("refused", 0), c.get("failed", 0), c.get("points", 0),
+                     max(best, 0.0), time.monotonic() - self.started)
+        )  # fmt: skip

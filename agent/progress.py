@@ -1,0 +1,67 @@
+"""What a search reports while it runs, and how it is told to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any, Self, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How far one run goes. `structures` decides where it ends; `seconds` only stops it between rounds.
+
+    A run of a finished search adds `structures` to those tried; a continued one ends where it was meant to.
+    """
+
+    structures: int = 280
+    seconds: float | None = None
+    round_size: int = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One event: `phase` is baseline or search; `structures` of `target` are done, of the whole search."""
+
+    phase: str
+    round: int
+    structures: int
+    target: int
+    accepted: int
+    refused: int
+    failed: int
+    points: int
+    best_gain: float
+    seconds: float
+
+
+Listener: TypeAlias = Callable[[Progress], None]
+
+
+class Interruption:
+    """Turns the first Ctrl-C into a wish to stop after the round; the second one interrupts at once."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self._before: Any = None
+        self._set = False
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._on_signal)
+            self._set = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._set:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.wanted:
+            raise KeyboardInterrupt
+        self.wanted = True

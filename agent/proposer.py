@@ -1,0 +1,115 @@
+"""What a proposer is: it is asked for structures to try and told what became of them.
+
+A proposer holds no state but plain JSON, which the search stores with every round: made again from that
+state it goes on as if it had never stopped. It must be deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from agent.archive import Archive, Member
+from mutations.rule import Rule, Site
+from rooflang.design import Design
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule applied at one site."""
+
+    rule: str
+    site: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A design made from a parent by rules in turn. `prediction` says in words what it should do.
+
+    `same_matrix_work` is false when a rule declares that it changes the matrix FLOPs.
+    """
+
+    parent: str
+    steps: tuple[Step, ...]
+    design: Design
+    prediction: str
+    same_matrix_work: bool = True
+
+    @property
+    def rule(self) -> str:
+        return " + ".join(step.rule for step in self.steps)
+
+    @property
+    def site(self) -> str:
+        return " + ".join(step.site for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of a proposal. `binding` is the resource that it set out to relieve, or empty."""
+
+    proposal: Proposal
+    status: str
+    gain: float | None
+    improved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a proposer may read: the archive, the rules, and by a member's hash its design and its choices.
+
+    Choices are every exact rule at every site of the design, in a fixed order.
+    """
+
+    archive: Archive
+    rules: Sequence[Rule]
+    design: Callable[[str], Design]
+    choices: Callable[[str], Sequence[tuple[Rule, Site]]]
+
+
+class Proposer(Protocol):
+    """One way of making candidates; see the module's text."""
+
+    name: str
+
+    def ask(self, view: View, budget: int) -> Iterator[Proposal]:
+        """Proposals one by one; the search takes up to `budget` new ones and throws known ones away.
+
+        What was taken counts as proposed, so the state must move with every proposal that is yielded.
+        """
+
+    def tell(self, told: Sequence[Told]) -> None:
+        """What became of the proposals of a round, in the order of proposal."""
+
+    def state(self) -> Json:
+        """Plain JSON from which the proposer can be made again."""
+
+
+def apply_steps(
+    design: Design, choices: Sequence[tuple[Rule, Site]], parent: str, prediction: str
+) -> Proposal | None:
+    """The proposal that rules in turn make of a design; None where a later one no longer applies."""
+    from rooflang.errors import RoofLangError
+
+    for number, (rule, site) in enumerate(choices):
+        if number and site not in rule.sites(design):
+            return None
+        try:
+            design = rule.apply(design, site)
+        except RoofLangError:
+            return None
+    steps = tuple(Step(rule.name, str(site)) for rule, site in choices)
+    return Proposal(parent, steps, design, prediction, all(rule.same_matrix_work for rule, _ in choices))
+
+
+def choices_of(rules: Sequence[Rule], design: Design) -> list[tuple[Rule, Site]]:
+    """Every rule at every site of a design, in order."""
+    return [(rule, site) for rule in rules if rule.exact for site in rule.sites(design)]
+
+
+def best_shares(member: Member) -> Mapping[str, float]:
+    """Shares of the step's time by resource at the analysed point nearest to the member's best one."""
+    return member.shares_at(member.best)

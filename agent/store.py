@@ -1,0 +1,303 @@
+"""A search in the database: where it was left, what it found, and each round as one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agent.archive import Archive, Member, gain_of, point_from_json
+from agent.problem import Problem, identity
+from agent.rounds import Entry
+from agent.trial import Json, Judgement, Outcome, refusal, shares_of
+from agent.versions import evaluator_version, verifier_version
+from evaluator.frontier import Point
+from mutations.registry import rules
+from rooflang.canonical import design_hash
+from rooflang.design import Design
+from rooflang.parser import parse
+from rooflang.printer import print_design
+
+if TYPE_CHECKING:
+    import db
+
+HEARTBEAT_SECONDS = 3.0
+
+
+@dataclass
+class Position:
+    """From where a search continues; the stored cursor."""
+
+    round: int = 0
+    sequence: int = 0
+    target: int = 0
+    proposers: Json = field(default_factory=dict)
+    rules: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One entry of a round with its outcome; `gain` and `improved` compare with the baseline and parent."""
+
+    entry: Entry
+    outcome: Outcome
+    sequence: int
+    gain: float | None
+    improved: bool
+
+
+@contextmanager
+def opened(database: db.Database | str | os.PathLike[str]) -> Iterator[db.Database]:
+    """The database itself, or the one at a path or URL, closed afterwards."""
+    from db import Database
+
+    if isinstance(database, Database):
+        yield database
+        return
+    with Database.open(database) as found:
+        yield found
+
+
+class SearchStore:
+    """Reads and writes of one search. Raises db.DatabaseError as the repositories do."""
+
+    def __init__(self, database: db.Database, problem: Problem) -> None:
+        from db import Conditions
+
+        self.database = database
+        self.problem = problem
+        self.conditions = Conditions(
+            scenario_hash=problem.conditions_hash,
+            device_hash=problem.accelerator.content_hash,
+            evaluator_version=evaluator_version(),
+            setting=problem.setting,
+            clock=problem.clock,
+        )
+        self.reference_hash = identity(problem.reference())
+        self.owner = f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.counters: dict[str, int] = {}
+        self.search_id = ""
+        self._beat = time.monotonic()
+        self._designs: dict[str, Design] = {}
+
+    def begin(self) -> tuple[Position, str]:
+        """Take the search of this problem over, or make it; (where it stands, its former state or empty)."""
+        problem = self.problem
+        found = self.database.find_search(
+            model=problem.model, device=problem.accelerator.name, count=problem.count,
+            scenario_hash=self.conditions.scenario_hash, seed=problem.seed, setting=problem.setting,
+            clock=problem.clock,
+        )  # fmt: skip
+        if found is None or found.cursor.get("device") != self.conditions.device_hash:
+            made = self.database.create_search(
+                model=problem.model, device=problem.accelerator.name, count=problem.count,
+                scenario={**asdict(problem.scenario), "kv": problem.kv},
+                scenario_hash=self.conditions.scenario_hash, seed=problem.seed, setting=problem.setting,
+                clock=problem.clock, owner=self.owner, cursor=self._cursor(Position()),
+            )  # fmt: skip
+            self.search_id = made.id
+            return Position(), ""
+        stale = {"stale_after_seconds": 0.0} if _dead(found.owner) else {}
+        taken = self.database.resume_search(found.id, owner=self.owner, **stale)
+        self.search_id = taken.id
+        self.counters = {str(k): int(v) for k, v in taken.counters.items()}
+        stored = {k: v for k, v in taken.cursor.items() if k != "device"}
+        position = Position(**stored)
+        if position.rules != verifier_version():
+            position.proposers = {}  # positions in lists of rules that are no longer those
+        return position, found.state
+
+    def baseline(self) -> tuple[Point, ...] | None:
+        """The stored conventional frontier."""
+        found = self.database.get_baseline(self.problem.model, self.problem.count, self.conditions)
+        return tuple(point_from_json(p) for p in found.points) if found else None
+
+    def load(self, archive: Archive) -> set[str]:
+        """Fill the archive with what was accepted so far; returns every structure that was tried."""
+        known: set[str] = set()
+        steps: dict[str, Any] = {}
+        with self.database.snapshot() as tx:
+            for candidate in tx.list_candidates(self.search_id):
+                name = candidate.design_hash
+                stored = tx.find_design(name)
+                if stored is None:
+                    continue
+                known.add(stored.structure_hash)
+                found = tx.get_evaluation(name, self.conditions)
+                if candidate.status != "accepted" or found is None:
+                    continue
+                records = tuple(dict(p) for p in found.points)
+                archive.add(self.member(archive, name, stored.structure_hash, candidate.sequence_number,
+                                        records, steps.get(name)))  # fmt: skip
+                for step in tx.children(name):
+                    steps.setdefault(step.child_hash, step)
+        return known
+
+    def member(
+        self, archive: Archive, name: str, structure: str, sequence: int, records: tuple[Json, ...], step: db.Lineage | None
+    ) -> Member:
+        """A member of the archive from stored records and the step of lineage that made it."""
+        points = tuple(point_from_json(r) for r in records)
+        gain, best = gain_of(archive.baseline, points)
+        parent = archive[step.parent_hash] if step is not None and step.parent_hash in archive else None
+        families: frozenset[str] = parent.families if parent else frozenset()
+        same = parent.same_matrix_work if parent else True
+        if step is not None:
+            known = {r.name: r.family for r in rules()}
+            families |= {known[s["rule"]] for s in step.parameters["steps"] if s["rule"] in known}
+            same = same and bool(step.parameters["same_matrix_work"])
+        pools = next((int(r["pools"]) for r in records if "pools" in r), 1)
+        return Member(
+            name, structure, sequence, points, shares_of(records), gain, best, pools,
+            parent.design_hash if parent else "", families, parent.depth + 1 if parent else 0, same,
+        )  # fmt: skip
+
+    def new_member(self, archive: Archive, item: Entry, sequence: int, outcome: Outcome) -> Member:
+        """The member that an accepted entry makes."""
+        step = lineage_of(item, outcome)
+        self._designs[outcome.design_hash] = item.design
+        return self.member(
+            archive, outcome.design_hash, item.structure_hash, sequence, outcome.points, step
+        )
+
+    def design(self, design_hash: str) -> Design:
+        """A stored design."""
+        found = self._designs.get(design_hash)
+        if found is None:
+            found = self._designs[design_hash] = parse(self.database.get_design(design_hash).text)
+        return found
+
+    def known_outcome(self, item: Entry) -> Outcome | None:
+        """What an earlier search found out about a structure; None unless all of it is stored."""
+        found = self.database.find_certificate(self.reference_hash, item.structure_hash, verifier_version())
+        if found is None:
+            return None
+        reasons = tuple((str(code), str(text)) for code, text in found.body["reasons"])
+        judgement = Judgement(found.verdict == "accepted", reasons, dict(found.body), 0.0)
+        name, text = design_hash(item.design), print_design(item.design)
+        if not judgement.accepted:
+            return refusal(judgement, name, text)
+        stored = self.database.get_evaluation(name, self.conditions)
+        if stored is None:
+            return None
+        points = tuple(dict(p) for p in stored.points)
+        return Outcome("accepted", design_hash=name, text=text, judgement=judgement, points=points)
+
+    def certificate_of(self, design_hash: str) -> db.Certificate | None:
+        """The certificate by which a candidate of this search was accepted."""
+        for candidate in self.database.list_candidates(self.search_id, status="accepted"):
+            if candidate.design_hash == design_hash and candidate.certificate_hash:
+                return self.database.get_certificate(candidate.certificate_hash)
+        return None
+
+    def write_round(
+        self, position: Position, results: Sequence[Result], baseline: Sequence[Point] | None
+    ) -> None:
+        """Everything of a round, or nothing."""
+        from db import Baseline
+
+        with self.database.transaction() as tx:
+            if baseline is not None:
+                tx.save_baseline(
+                    Baseline(model=self.problem.model, count=self.problem.count, conditions=self.conditions,
+                             points=[p.to_json() for p in baseline])
+                )  # fmt: skip
+            for result in results:
+                self._write(tx, position.round, result)
+            tx.update_cursor(self.search_id, self._cursor(position), counters=self.counters, owner=self.owner)
+        self._beat = time.monotonic()
+
+    def finish(self, state: db.SearchState) -> None:
+        self.database.finish_search(self.search_id, state, owner=self.owner)
+
+    def heartbeat(self) -> None:
+        """Say that this process is alive, at most every few seconds."""
+        if time.monotonic() - self._beat > HEARTBEAT_SECONDS:
+            self.database.heartbeat(self.search_id, owner=self.owner)
+            self._beat = time.monotonic()
+
+    def _write(self, tx: db.Transaction, round_number: int, result: Result) -> None:
+        from db import Candidate, Design, Evaluation
+
+        item, outcome, proposal = result.entry, result.outcome, result.entry.proposal
+        rule = proposal.rule if proposal else ""
+        tx.save_design(
+            Design(design_hash=outcome.design_hash, structure_hash=item.structure_hash, text=outcome.text, model=self.problem.model, rule=rule,
+                   summary=f"{rule} at {proposal.site}" if proposal else item.design.name)
+        )  # fmt: skip
+        step = lineage_of(item, outcome)
+        if step is not None:
+            tx.save_lineage(step)
+            self._count(tx, result)
+        certificate = None
+        if outcome.judgement is not None:
+            certificate = tx.save_certificate(self._certificate(item.structure_hash, outcome.judgement))
+        if outcome.status == "accepted":
+            tx.save_evaluation(Evaluation(design_hash=outcome.design_hash, conditions=self.conditions,
+                                          points=outcome.points, seconds=outcome.seconds))  # fmt: skip
+        tx.record_candidate(
+            Candidate(search_id=self.search_id, design_hash=outcome.design_hash, status=outcome.status,  # type: ignore[arg-type]
+                      round_number=round_number, sequence_number=result.sequence, proposer=item.proposer,
+                      reasons=outcome.reasons, detail=outcome.detail, certificate_hash=certificate,
+                      gain=result.gain)
+        )  # fmt: skip
+
+    def _count(self, tx: db.Transaction, result: Result) -> None:
+        if result.entry.proposal is None:
+            return
+        for step in result.entry.proposal.steps:
+            tx.count_rule(step.rule, result.entry.resource, proposed=1, search_id=self.search_id,
+                          accepted=int(result.outcome.status == "accepted"), improved=int(result.improved))  # fmt: skip
+
+    def _certificate(self, structure: str, judgement: Judgement) -> db.Certificate:
+        from db import Certificate
+
+        hashes = {"reference": self.reference_hash, "candidate": structure}
+        body = {**judgement.certificate, "hashes": hashes, "reasons": [list(r) for r in judgement.reasons]}
+        named = [self.reference_hash, structure, verifier_version(), judgement.accepted, body]
+        digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        return Certificate(
+            certificate_hash=digest, verdict="accepted" if judgement.accepted else "refused",
+            reference_structure_hash=self.reference_hash, candidate_structure_hash=structure,
+            verifier_version=verifier_version(), body=body,
+        )  # fmt: skip
+
+    def _cursor(self, position: Position) -> Mapping[str, Any]:
+        return {**asdict(position), "rules": verifier_version(), "device": self.conditions.device_hash}
+
+
+def lineage_of(item: Entry, outcome: Outcome) -> db.Lineage | None:
+    """The step that made an entry from its parent."""
+    from db import Lineage
+
+    proposal = item.proposal
+    if proposal is None:
+        return None
+    parameters = {
+        "steps": [asdict(s) for s in proposal.steps],
+        "prediction": proposal.prediction,
+        "same_matrix_work": proposal.same_matrix_work,
+    }
+    return Lineage(child_hash=outcome.design_hash, parent_hash=proposal.parent, rule=proposal.rule,
+                   site=proposal.site, parameters=parameters)  # fmt: skip
+
+
+def _dead(owner: str) -> bool:
+    """Whether the process of an owner ran on this machine and is gone."""
+    node, _, rest = owner.rpartition(":")[0].rpartition(":")
+    if not rest.isdigit() or node != platform.node():
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
