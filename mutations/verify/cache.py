@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Protocol
 
 from mutations.verify.verdict import Reason
 from rooflang.lowered import Unit
 
 VERSION = "1"  # of the meaning of a stored result
+_MOST = 20_000
 
 
 class Cache(Protocol):
@@ -22,16 +24,20 @@ class Cache(Protocol):
 
 
 class Results:
-    """Comparisons by the identity of both units (lowering keeps one object per unit) and by `context`:
-    the seed, the sizes of dims, the meshes."""
+    """Comparisons by the content of both units and by `context`: the seed, the sizes of dims, the meshes.
+
+    Lowering keeps one object for the operators of equal sections, whatever their path, so contents are
+    told apart by identity; the objects are kept, so that no identity is used twice.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, int, Hashable], tuple[Unit, Unit, tuple[Reason, ...]]] = {}
+        self._found: dict[Hashable, tuple[Unit, Unit, tuple[Reason, ...]]] = {}
 
     def get(self, a: Unit, b: Unit, context: Hashable, outside: Cache | None) -> tuple[Reason, ...] | None:
-        found = self._found.get((id(a), id(b), context))
+        """The reasons found before, under this unit's path, or None."""
+        found = self._found.get((content(a), content(b), context))
         if found is not None:
-            return found[2]
+            return _moved(found[2], found[1].path, b.path)
         text = outside.get(_key(a, b, context)) if outside is not None else None
         if text is None:
             return None
@@ -42,14 +48,29 @@ class Results:
     def put(
         self, a: Unit, b: Unit, context: Hashable, reasons: tuple[Reason, ...], outside: Cache | None
     ) -> None:
+        """Remember a comparison."""
         self._keep(a, b, context, reasons)
         if outside is not None:
             outside.put(_key(a, b, context), json.dumps([[r.code, r.where, r.message] for r in reasons]))
 
     def _keep(self, a: Unit, b: Unit, context: Hashable, reasons: tuple[Reason, ...]) -> None:
-        if len(self._found) > 20000:
+        if len(self._found) > _MOST:
             self._found.clear()
-        self._found[id(a), id(b), context] = (a, b, reasons)
+        self._found[content(a), content(b), context] = (a, b, reasons)
+
+
+def content(unit: Unit) -> tuple[int, ...]:
+    """Identities of what makes a unit, its path apart."""
+    parts = (unit.ops, unit.inputs, unit.outputs, unit.weights, unit.states, unit.routings)
+    return tuple(map(id, parts))
+
+
+def _moved(reasons: tuple[Reason, ...], old: str, new: str) -> tuple[Reason, ...]:
+    if old == new:
+        return reasons
+    return tuple(
+        replace(r, where=new + r.where.removeprefix(old)) if r.where.startswith(old) else r for r in reasons
+    )
 
 
 def _key(a: Unit, b: Unit, context: Hashable) -> str:

@@ -48,7 +48,8 @@ def correspond(path: str, reference: Side, candidate: Side) -> tuple[Reason, ...
                 Reason("graph.unknown", where, f"{tensor.kind} {where} is not one of the reference's")
             )
         elif set(known.dims) != set(tensor.dims):
-            message = f"{tensor.kind} must have the dims [{', '.join(known.dims)}], but has [{', '.join(tensor.dims)}]"
+            dims = [", ".join(t.dims) for t in (known, tensor)]
+            message = f"{tensor.kind} must have the dims [{dims[0]}], but has [{dims[1]}]"
             found.append(Reason("type.dims", where, message))
         elif (known.rows, known.span) != (tensor.rows, tensor.span):
             message = (
@@ -150,6 +151,8 @@ def differs(a: Value, b: Value, exists: np.ndarray | None) -> str:
         return f"has dims [{', '.join(b.names)}] where the reference has [{', '.join(a.names)}]"
     order = [b.names.index(n) for n in a.names]
     levels = min(len(a.data), len(b.data))
+    if a.data.shape[1:] != tuple(b.data.shape[1 + o] for o in order):
+        return "does not have the sizes that it must have: its layout is not what it claims"
     wrong = a.data[:levels] != b.data[:levels].transpose([0, *(1 + o for o in order)])
     if exists is not None and {"B", "Q"} <= set(a.names):
         place = [a.names.index("B"), a.names.index("Q")]

@@ -40,5 +40,5 @@ def degree(unit: Unit, trial: Trial) -> int:
 
 
 def bound(degrees: list[int], trials: int) -> float:
-    """The chance that some wrong unit passes all of its trials: the sum over units of (degree / p0)^trials."""
+    """The chance that a wrong unit passes its trials: the sum over units of (2·degree / p0)^trials."""
     return sum((2 * d / PRIMES[0]) ** trials for d in degrees)

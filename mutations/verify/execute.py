@@ -88,6 +88,12 @@ def _run(job: Job, pair: Pair, ours: Side, theirs: Side, trial: Trial) -> tuple[
 
 def _outputs(pair: Pair, want: Mapping[str, Value], got: Mapping[str, Value], step: Step) -> list[Reason]:
     found = []
+    for name in got:
+        if name not in want:
+            where = f"{pair.path}.{name}"
+            found.append(
+                Reason("graph.output", where, f"{name} must not be replaced: the reference keeps it")
+            )
     for name, value in want.items():
         where = f"{pair.path}.{name}"
         other = got.get(name)

@@ -33,7 +33,7 @@ def narrowed(path: str, reference: Side, candidate: Side) -> Iterator[Reason]:
             yield _reason(f"{path}.{tensor.name}", tensor.kind, known.dtype, tensor.dtype)
     values = {op.result.name: op for op in reference.unit.ops if not op.is_collective}
     for op in candidate.unit.ops:
-        where = f"{op.section}.{op.result.name}"
+        where = ".".join(p for p in (path, op.section, op.result.name) if p)
         got = op.result.dtype
         if op.is_collective:
             if narrows(op.operands[0].tensor.dtype, got):

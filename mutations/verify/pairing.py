@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mutations.verify.verdict import Reason
-from rooflang.lowered import LocalOp, Lowered, Segment, Tensor, Unit, Use
+from rooflang.layout import Layout, Partial
+from rooflang.lowered import LocalOp, Lowered, Routing, Segment, Tensor, Unit, Use
 
 Key = tuple[str, int]
+WHOLE: Key = ("", 0)  # a segment that is compared as one unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _flow(lowered: Lowered, whole: set[int]) -> Flow:
     found: Flow = {}
     for i, segment in enumerate(lowered.segments):
         for key, unit in _keyed(segment):
-            at: Key = ("", 0) if i in whole else key
+            at: Key = WHOLE if i in whole else key
             reads = found.setdefault((i, at), {})
             for name, tensor in unit.inputs:
                 origin = made.get(name, "given")
@@ -113,7 +115,7 @@ def _flow(lowered: Lowered, whole: set[int]) -> Flow:
             for name, _ in unit.outputs:
                 made[name] = (i, at)
     outputs = lowered.design.program.outputs
-    found[len(lowered.segments), ("", 0)] = {n: made.get(n) for n in outputs}
+    found[len(lowered.segments), WHOLE] = {n: made.get(n) for n in outputs}
     return found
 
 
@@ -122,8 +124,9 @@ def _flow_differs(a: Flow, b: Flow) -> list[tuple[int, str]]:
     for key in a:
         first, second = a[key], b.get(key, {})
         # Fewer inputs are no difference: what is not read cannot matter, and what is computed is compared.
+        # Other inputs may be equal to what the reference computes, which only the whole body can show.
         for name in second:
-            if first.get(name, second[name]) != second[name]:
+            if first.get(name, None if key[1] != WHOLE else second[name]) != second[name]:
                 found.append((key[0], name))
     return found
 
@@ -149,6 +152,7 @@ def merged(segment: Segment, wanted: set[str]) -> Unit:
     states: list[Tensor] = []
     outputs: dict[str, Tensor] = {}
     taken: set[str] = set()
+    routings: list[Routing] = []
     for number, unit in enumerate(segment.units):
         prefix = f"{unit.path}." if unit.path else ""
         if prefix + (unit.ops[0].result.name if unit.ops else "") in taken:
@@ -160,22 +164,27 @@ def merged(segment: Segment, wanted: set[str]) -> Unit:
         def local(tensor: Tensor, known: dict[str, Tensor] = known, prefix: str = prefix) -> Tensor:
             found = known.get(tensor.name)
             if found is None:
-                found = known[tensor.name] = replace(tensor, name=prefix + tensor.name)
+                layout = _retagged(tensor.layout, prefix)
+                found = known[tensor.name] = replace(tensor, name=prefix + tensor.name, layout=layout)
             return found
 
+        routings += [replace(r, tag=prefix + r.tag) for r in unit.routings]
         weights += [local(t) for t in unit.weights]
         states += [local(t) for t in unit.states]
         for op in unit.ops:
             uses = tuple(
                 Use(local(u.tensor), None if u.index is None else local(u.index), u.over) for u in op.operands
             )
-            ops.append(replace(op, operands=uses, result=local(op.result)))
+            section = ".".join(p for p in (unit.path, op.section) if p)
+            attributes = tuple((k, f"{prefix}{v}" if k == "routed" else v) for k, v in op.attributes)
+            ops.append(
+                replace(op, operands=uses, result=local(op.result), section=section, attributes=attributes)
+            )
             taken.add(ops[-1].result.name)
         for name, tensor in unit.outputs:
             values[name] = local(tensor)
             if name in wanted:
                 outputs[name] = values[name]
-    routings = tuple(r for unit in segment.units for r in unit.routings)
     pool = segment.units[0].pool if segment.units else "main"
     return Unit(
         "",
@@ -185,7 +194,15 @@ def merged(segment: Segment, wanted: set[str]) -> Unit:
         tuple(outputs.items()),
         tuple(weights),
         tuple(states),
-        routings,
+        tuple(routings),
+    )
+
+
+def _retagged(layout: Layout, prefix: str) -> Layout:
+    """The layout with the choices that it speaks of under their new names."""
+    return tuple(
+        (a, replace(c, routed=prefix + c.routed) if isinstance(c, Partial) and c.routed else c)
+        for a, c in layout
     )
 
 

@@ -29,6 +29,7 @@ def _values(runner: Runner, number: int, step: Step) -> list[tuple[Tensor, Value
     found = []
     for tensor, value in runner.machine.trace(unit, runner.environment(number, step), step):
         op = next(o for o in unit.ops if o.result is tensor)
+        place = ".".join(p for p in (unit.path, op.section, tensor.name) if p)
         axes = f" over {' '.join(op.axes)}" if op.axes else ""
-        found.append((tensor, value, f"{op.section}.{tensor.name} = {op.operator}{axes}"))
+        found.append((tensor, value, f"{place} = {op.operator}{axes}"))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
 
-from mutations.verify.cache import Cache, Results
+from mutations.verify.cache import Cache, Results, content
 from mutations.verify.certificate import certificate
 from mutations.verify.degree import bound, degree
 from mutations.verify.execute import VARIANTS, Job, WorkFormula, compare
@@ -17,10 +17,11 @@ from rooflang.design import Design, Placement, Schedule
 from rooflang.errors import DesignError, RoofLangError
 from rooflang.lower import lower
 from rooflang.lowered import LocalOp, Lowered, Unit
-from rooflang.run import ExecutionError, shrink_units
+from rooflang.run import ExecutionError, shrink_units, used_axes
 
+Meshes = tuple[tuple[str, tuple[str, ...]], ...]
 _RESULTS = Results()
-_DEGREES: dict[int, tuple[Unit, int]] = {}
+_DEGREES: dict[tuple[int, ...], tuple[Unit, int]] = {}
 
 
 def verify(
@@ -112,7 +113,7 @@ def _sizes(reference: Lowered, candidate: Lowered) -> tuple[Reason, ...]:
 
 def identical(a: Unit, b: Unit) -> bool:
     """Whether two units are the same but for their kernels."""
-    if a is b:
+    if a.ops is b.ops and a.inputs is b.inputs and a.outputs is b.outputs:
         return True
     return (
         len(a.ops) == len(b.ops)
@@ -132,7 +133,7 @@ def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
     context = (
         job.reference.design.program.dims,
         job.candidate.design.program.dims,
-        job.candidate.meshes,
+        used_meshes(p.candidate, job.candidate.meshes),
         job.seed,
         min(job.microbatches, 2),
     )
@@ -146,9 +147,15 @@ def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
     return known
 
 
+def used_meshes(unit: Unit, meshes: Meshes) -> Meshes:
+    """The meshes without axes that do not matter to the unit."""
+    used = used_axes([unit])
+    return tuple((pool, tuple(a for a in axes if a in used)) for pool, axes in meshes)
+
+
 def _degree(job: Job, p: Pair) -> int:
-    found = _DEGREES.get(id(p.candidate))
-    if found is None or found[0] is not p.candidate:
+    found = _DEGREES.get(content(p.candidate))
+    if found is None:
         try:
             trial = shrink_units((job.reference, job.candidate), [p.candidate], 0)
         except ExecutionError:
@@ -156,5 +163,5 @@ def _degree(job: Job, p: Pair) -> int:
         found = (p.candidate, degree(p.candidate, trial))
         if len(_DEGREES) > 20000:
             _DEGREES.clear()
-        _DEGREES[id(p.candidate)] = found
+        _DEGREES[content(p.candidate)] = found
     return found[1]

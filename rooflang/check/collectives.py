@@ -17,12 +17,13 @@ def collective(op: LocalOp, where: str) -> Iterator[Problem]:
     if source.pool != op.result.pool:
         yield from _crossing(op, where)
         return
-    axes = dict.fromkeys([a for a, _ in source.layout] + [a for a, _ in op.result.layout])
+    axes = dict.fromkeys([*(a for t in (source, op.result) for a, _ in t.layout), *op.axes])
     for axis in axes:
         have, made = cell(source.layout, axis), cell(op.result.layout, axis)
         if axis not in op.axes:
             if have != made:
-                message = f"{op.operator} over {' '.join(op.axes)} must leave {axis} as it is ({have}), but gives {made}"
+                over = " ".join(op.axes)
+                message = f"{op.operator} over {over} must leave {axis} as it is ({have}), but gives {made}"
                 yield Problem("placement.collective", where, message)
         elif not _legal(op, have, made):
             message = (

@@ -18,7 +18,7 @@ def graph(unit: Unit, meshes: Mapping[str, tuple[str, ...]]) -> Iterator[Problem
     known.update({t.name: t for t in (*unit.weights, *unit.states)})
     old: dict[str, str] = {}
     for op in unit.ops:
-        where = f"{op.section}.{op.result.name}"
+        where = ".".join(p for p in (unit.path, op.section, op.result.name) if p)
         for use in op.operands:
             for tensor in (use.tensor, use.index):
                 if tensor is None:
@@ -66,7 +66,8 @@ def _layout(tensor: Tensor, meshes: Mapping[str, tuple[str, ...]], where: str) -
         return
     used = [a for a, _ in tensor.layout]
     if [a for a in axes if a in used] != used:
-        message = f"axes must be those of pool {tensor.pool!r} ({', '.join(axes)}), each once, but are {', '.join(used)}"
+        known = ", ".join(axes)
+        message = f"axes must be those of pool {tensor.pool!r} ({known}) in order, but are {', '.join(used)}"
         yield Problem("placement.axis", where, message)
     for axis, c in tensor.layout:
         if isinstance(c, Split) and c.dim not in tensor.dims:

@@ -100,11 +100,7 @@ def _cut(op: LocalOp, cells: list[Cell], made: Cell) -> tuple[str, str, str] | N
                 f"{use.tensor.name!r} must be cut by {dim} like the other operands",
                 "cut it",
             )
-        if (
-            use.over == dim
-            and op.operator in ("norm", "rope", "topk", "sample", "quantize", "concat", "slice", "pool")
-            and not (op.operator == "quantize")
-        ):
+        if use.over == dim and op.operator in ("norm", "rope", "topk", "sample", "concat", "slice", "pool"):
             return "placement.over", f"{dim} must be whole, since the operator acts on all of it", "gather it"
     if dim in op.result.dims:
         return (

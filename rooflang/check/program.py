@@ -27,14 +27,14 @@ def check(lowered: Lowered, numbers: bool = True) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-_JUDGED: dict[tuple[int, Meshes], tuple[Unit, tuple[Problem, ...]]] = {}
+_JUDGED: dict[tuple[int, int, int, str, Meshes], tuple[Unit, tuple[Problem, ...]]] = {}
 
 
 def check_unit(unit: Unit, meshes: Meshes) -> tuple[Problem, ...]:
     """The broken rules of one unit."""
-    key = (id(unit), meshes)
+    key = (id(unit.ops), id(unit.outputs), id(unit.inputs), unit.path, meshes)
     found = _JUDGED.get(key)
-    if found is None or found[0] is not unit:
+    if found is None or found[0].ops is not unit.ops:
         if len(_JUDGED) > 20000:
             _JUDGED.clear()
         found = _JUDGED[key] = (unit, _unit(unit, dict(meshes)))
@@ -44,7 +44,7 @@ def check_unit(unit: Unit, meshes: Meshes) -> tuple[Problem, ...]:
 def _unit(unit: Unit, meshes: Mapping[str, tuple[str, ...]]) -> tuple[Problem, ...]:
     problems = [*graph(unit, meshes)]
     for op in unit.ops:
-        where = f"{op.section}.{op.result.name}"
+        where = ".".join(p for p in (unit.path, op.section, op.result.name) if p)
         if op.is_collective:
             problems.extend(collective(op, where))
         else:

@@ -22,6 +22,8 @@ class Facts:
     products: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
     bounds: set[tuple[int, int, int]] = field(default_factory=set)  # start + part <= whole
     double: set[tuple[int, int]] = field(default_factory=set)  # 2 * k < E
+    row_picks: dict[str, int] = field(default_factory=dict)  # picks among cache rows
+    spans: set[tuple[int, int]] = field(default_factory=set)  # a raw window, and the block pooled from it
     values: set[int] = field(default_factory=set)
     ratio: dict[str, int] = field(default_factory=dict)  # the place within a block of so many tokens
     literals: dict[str, set[int]] = field(default_factory=dict)
@@ -118,6 +120,8 @@ def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool)
                 facts.blocks.setdefault(over, set()).add(block)
         case "topk":
             picks = next(d for d in op.result.dims if d not in dims)
+            if over in facts.rows:
+                facts.row_picks[picks] = value(picks)
             if over and value(over) and value(picks):
                 facts.double.add((value(picks), value(over)))
                 facts.least[value(over)] = 2 * facts.step.get(over, 1)
@@ -127,6 +131,7 @@ def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool)
                 facts.literals.setdefault("keep", set()).add(int(keep or groups))
                 facts.groups.setdefault(over, set()).add(groups)
         case "pool":
+            facts.spans.add((op.operands[0].tensor.span, int(op.attribute("every") or 1)))
             for use in op.operands[2:]:
                 for name in use.tensor.dims:
                     if name not in op.operands[1].tensor.dims and name not in op.result.dims:

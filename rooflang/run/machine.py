@@ -75,7 +75,7 @@ class Machine:
         try:
             self._load(unit, environment, pools)
             for op in unit.ops:
-                where = f"{op.section}.{op.result.name}"
+                where = ".".join(p for p in (unit.path, op.section, op.result.name) if p)
                 pools[op.result.pool].values[op.result.name] = self.run(op, unit, pools)
             where = unit.path
             return self._leave(unit, pools)

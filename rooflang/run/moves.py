@@ -137,8 +137,7 @@ def _present(local: Local, x: Value, held: Mask) -> Value:
 
 def _ids(local: Local, op: LocalOp, unit: Unit) -> tuple[Tensor, Value]:
     """The choice that routes this value, as its own ranks know it."""
-    tag = str(op.attribute("routed") or "")
-    name = tag.removeprefix(f"{unit.path}.")
+    name = tag = str(op.attribute("routed") or "")
     for other in unit.ops:
         for tensor in (other.result, *(u.tensor for u in other.operands)):
             if tensor.name == name and name in local.values:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from rooflang.dtype import index_dim
-from rooflang.lowered import Lowered, Tensor, Unit
+from rooflang.lowered import Lowered, Unit
 from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
 from rooflang.run.sizes import Sizes
 from rooflang.run.solve import solve
@@ -52,7 +52,7 @@ def shrink_units(programs: Sequence[Lowered], units: Sequence[Unit], variant: in
 
 def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apart: bool) -> Trial:
     found = list(tensors(units))
-    meshes = _meshes(programs, _axes(found, units), variant)
+    meshes = _meshes(programs, used_axes(units), variant)
     ranks = {axis: n for axes in meshes.values() for axis, n in axes}
     facts = Facts()
     sizes: dict[str, Size] = {}
@@ -75,7 +75,13 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
     step: dict[int, int] = {}
     for name in used | set(facts.blocks) | set(facts.groups):
         value = constants.get(name)
-        if value is None or name in facts.rows or name in facts.ratio or name == SERIES:
+        if (
+            value is None
+            or name in facts.rows
+            or name in facts.ratio
+            or name in facts.row_picks
+            or name == SERIES
+        ):
             continue
         facts.values.add(value)
         factor = facts.step.get(name, 1)
@@ -100,6 +106,8 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
                     "type.size", f"{name} must have one entry per token of a block of {facts.ratio[name]}"
                 )
             dims[name] = literals["every", facts.ratio[name]]
+        elif name in facts.row_picks:
+            dims[name] = 2 + sorted(set(facts.row_picks.values())).index(facts.row_picks[name])
         elif name == SERIES:
             dims[name] = 2
         elif name not in ("B", "Q"):
@@ -112,8 +120,11 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
     return Trial(Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant))
 
 
-def _axes(found: Sequence[Tensor], units: Sequence[Unit]) -> frozenset[str]:
-    used = {a for t in found for a, _ in t.layout} | {a for u in units for op in u.ops for a in op.axes}
+def used_axes(units: Sequence[Unit]) -> frozenset[str]:
+    """The mesh axes that matter to the units."""
+    used = {a for t in tensors(units) for a, _ in t.layout} | {
+        a for u in units for op in u.ops for a in op.axes
+    }
     return frozenset(used | {a for u in units for r in u.routings for a in r.axes})
 
 
@@ -140,11 +151,18 @@ def _meshes(
 def _literals(facts: Facts, variant: int) -> dict[tuple[str, int], int]:
     found: dict[tuple[str, int], int] = {}
     choices: dict[str, Sequence[int]] = {
-        "window": _WINDOWS[variant % 2 :], "every": _SPANS[variant % 2 :], "block": (2, 3, 4, 5, 7),
+        "every": _SPANS, "window": _WINDOWS[variant % 2 :], "block": (2, 3, 4, 5, 7),
         "groups": (4, 5, 6, 7), "keep": (2, 3, 4, 5),
     }  # fmt: skip
     for kind, table in choices.items():
         values = sorted(facts.literals.get(kind, ()))
+        if kind == "window":
+            found.update(_pooled(facts, found))
+            values = [v for v in values if (kind, v) not in found]
+            taken = [t for (k, _), t in found.items() if k == kind]
+            table = [t for t in table if t not in taken]
+            if len(set(taken)) != len(taken):
+                raise ExecutionError("execution.sizes", "raw windows cannot be told apart at test sizes")
         if kind in ("window", "every") and 1 in values:
             found[kind, 1] = 1
             values.remove(1)
@@ -157,6 +175,15 @@ def _literals(facts: Facts, variant: int) -> dict[tuple[str, int], int]:
     for v in facts.literals.get("keep", set()) & facts.literals.get("groups", set()):
         found["keep", v] = found["groups", v]
     return found
+
+
+def _pooled(facts: Facts, found: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Raw windows that hold a whole number of blocks keep holding as many."""
+    return {
+        ("window", window): window // every * found["every", every]
+        for window, every in facts.spans
+        if window % every == 0 and window in facts.literals.get("window", ())
+    }
 
 
 def _evaluated(size: Size | None, chosen: dict[int, int], batch: int, name: str) -> int:

@@ -110,8 +110,7 @@ class Tally:
     ) -> None:
         lost = tuple(local.lead + ids.names.index(n) for n in routing.picks if n in ids.names)
         present = np.asarray(held.any(axis=lost))
-        tag = routing.tag.rpartition(".")[2]
-        self.routes.setdefault(tag, RouteTally()).copies = full(summed(present, local), local)
+        self.routes.setdefault(routing.tag, RouteTally()).copies = full(summed(present, local), local)
         tally.picked[op.operands[0].tensor.name] = full(summed(present, local), local)
 
     def _done(self, local: Local, op: LocalOp, tally: OpTally, pools: dict[str, Local], value: Value) -> None:
