@@ -40,9 +40,12 @@ def print_result(problem: Problem, database: db.Database, result: SearchResult, 
         f"{result.structures} structures: {result.accepted} accepted, {result.refused} refused, "
         f"{result.failed} without an answer"
     )
+    reasons = database.count_reasons(result.search_id)
+    if reasons:
+        out.print("refused most for " + ", ".join(f"{r.reason} ({r.count})" for r in reasons[:3]))
     out.print(
-        f"{number(result.points)} points; {seconds(result.seconds)} in this run, ended by "
-        f"{ENDS[result.stopped]}; hypervolume {percent(result.hypervolume_gain)}\n"
+        f"{number(result.points)} points in {seconds(result.seconds)}, ended by {ENDS[result.stopped]}; "
+        f"hypervolume {percent(result.hypervolume_gain)}\n"
     )
     flag = "" if place == DATABASE else f" --database {place}"
     _print_best(result, flag)

@@ -61,6 +61,7 @@ def _print(verdict: Verdict, reference: str, candidate: str) -> None:
     out.print(f"[bold {colour}]{verdict.verdict}[/]: {sentence(candidate)} {said} {sentence(reference)}")
     rows = [(f"{r.code}", f"{r.where}: {r.message}" if r.where else r.message) for r in verdict.reasons]
     if accepted:
-        rows.append(("wrong by chance", f"at most {verdict.false_accept_bound:.1g}"))
+        bound = verdict.false_accept_bound
+        rows.append(("wrong by chance", f"at most {bound:.1g}" if bound else "no, nothing was left to test"))
     rows.append(("time", f"{number(verdict.milliseconds)} ms"))
     out.print(facts(rows))
