@@ -29,7 +29,7 @@ def print_explanation(found: Explanation) -> None:
         facts(
             [
                 (name, f"{number(p.tokens_per_second_per_user)} tokens/s/user, "
-                       f"{number(p.tokens_per_second_per_gpu)} tokens/s/GPU, {p.batch:,} sequences, "
+                       f"{number(p.tokens_per_second_per_gpu)} tokens/s/GPU, batch {p.batch:,}, "
                        f"{said(p.configuration)}")
                 for name, p in (("before", found.old), ("after", found.new))
             ]

@@ -134,5 +134,8 @@ def _arrow(gain: tuple[Xy, Xy, str], x: Axis, y: Axis) -> list[str]:
     return [
         f"<line x1='{ax:.1f}' y1='{ay:.1f}' x2='{bx:.1f}' y2='{by:.1f}' stroke='{INK}' stroke-width='1.6'/>",
         f"<polygon points='{head}' fill='{INK}'/>",
-        _text(bx + 12, by - 8, text, 13, INK, weight="600"),
+        # Beside the old point where the new one has no room at its right.
+        _text(bx + 12, by - 8, text, 13, INK, weight="600")
+        if bx < WIDTH - RIGHT - 9 * len(text)
+        else _text(ax - 12, ay - 8, text, 13, INK, "end", "600"),
     ]
