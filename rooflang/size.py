@@ -41,9 +41,10 @@ class Size:
             _TABLE[key] = node
         return node
 
-    # Interning makes identity equality; pickling goes through the constructor.
+    # Interning makes identity equality. The order of arguments is that of this process, so a size from
+    # another process is built anew by the constructors.
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Size, (self.kind, self.arguments, self.value))
+        return (_restore, (self.kind, self.arguments, self.value))
 
     def __add__(self, other: SizeLike) -> Size:
         return add(self, other)
@@ -386,6 +387,12 @@ def rebuild(node: Size, arguments: list[Size]) -> Size:
             return maximum(*arguments)
         case _:
             return Size(node.kind, tuple(arguments), node.value)
+
+
+def _restore(kind: str, arguments: tuple[Size, ...], value: Any) -> Size:
+    if kind == "const":
+        return const(value)
+    return rebuild(Size(kind, arguments, value), list(arguments)) if arguments else Size(kind, (), value)
 
 
 def _show(node: Size) -> str:
