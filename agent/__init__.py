@@ -8,6 +8,7 @@
 from agent.discovery import Discovery, SearchResult
 from agent.errors import ProblemError, SearchError, WorkerError
 from agent.executor import Executor, Failure, InlineExecutor
+from agent.explain import Explanation, explain
 from agent.loop import search
 from agent.problem import Problem
 from agent.processes import ProcessExecutor
@@ -18,6 +19,7 @@ __all__ = [
     "Budget",
     "Discovery",
     "Executor",
+    "Explanation",
     "Failure",
     "InlineExecutor",
     "Problem",
@@ -32,5 +34,6 @@ __all__ = [
     "Told",
     "View",
     "WorkerError",
+    "explain",
     "search",
 ]

@@ -81,7 +81,12 @@ class SearchResult:
 
 
 def conclude(
-    problem: Problem, store: SearchStore, archive: Archive, stopped: str, seconds: float, milliseconds: float | None
+    problem: Problem,
+    store: SearchStore,
+    archive: Archive,
+    stopped: str,
+    seconds: float,
+    milliseconds: float | None,
 ) -> SearchResult:
     """The result of a search from its archive."""
     old, new = archive.baseline, archive.frontier
@@ -90,11 +95,25 @@ def conclude(
     c = store.counters
     search = store.database.get_search(store.search_id)
     return SearchResult(
-        store.search_id, old, new, gain, throughput, interactivity, hypervolume_gain(old, new),
-        best_discovery(problem, store, archive), c.get("structures", 0), c.get("accepted", 0), c.get("refused", 0),
-        c.get("failed", 0), c.get("duplicates", 0), c.get("points", 0), int(search.cursor["round"]), seconds,
-        stopped, milliseconds,
-    )  # fmt: skip
+        search_id=store.search_id,
+        baseline_frontier=old,
+        frontier=new,
+        simultaneous_gain=gain,
+        throughput_gain=throughput,
+        interactivity_gain=interactivity,
+        hypervolume_gain=hypervolume_gain(old, new),
+        best=best_discovery(problem, store, archive),
+        structures=c.get("structures", 0),
+        accepted=c.get("accepted", 0),
+        refused=c.get("refused", 0),
+        failed=c.get("failed", 0),
+        duplicates=c.get("duplicates", 0),
+        points=c.get("points", 0),
+        rounds=int(search.cursor["round"]),
+        seconds=seconds,
+        stopped=stopped,
+        verification_milliseconds=milliseconds,
+    )
 
 
 def best_discovery(problem: Problem, store: SearchStore, archive: Archive) -> Discovery | None:

@@ -39,8 +39,8 @@ def violation(problem: Problem, found: Points, same_matrix_work: bool) -> tuple[
         if not _at_most(busy, step):
             worst = int(np.argmax(busy / step))
             return "engine_time", (
-                f"{name} of {pool} can be busy for at most the step of {step[worst]:.6g} s, but its work takes "
-                f"{busy[worst]:.6g} s at {dict(found.points[worst].configuration)}"
+                f"{name} of {pool} can be busy for at most the step of {step[worst]:.6g} s, but its work "
+                f"takes {busy[worst]:.6g} s at {dict(found.points[worst].configuration)}"
             )
     if not same_matrix_work:
         return None
@@ -91,7 +91,9 @@ def _held(found: Points) -> dict[str, Array]:
 
 def _needed(problem: Problem, points: tuple[Point, ...]) -> dict[str, Array]:
     """The same amounts of the model itself on one device."""
-    amounts = [_least(problem, p.batch // p.configuration["replicas"], p.configuration["drafted"]) for p in points]
+    amounts = [
+        _least(problem, p.batch // p.configuration["replicas"], p.configuration["drafted"]) for p in points
+    ]
     names = ("matrix FLOPs", "weight bytes", "cache bytes")
     return {name: np.array([a[i] for a in amounts]) for i, name in enumerate(names)}
 

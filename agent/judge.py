@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from agent.trial import Judgement
+from agent.trial import Judgement, Proofs
 from rooflang.design import Design
 
 
-def verify_design(reference: Design, candidate: Design, seed: int) -> Judgement:
-    """What the verifier says of a pair of designs. Comparisons of sections are kept for the process's life."""
+def verify_design(reference: Design, candidate: Design, seed: int, proofs: Proofs) -> Judgement:
+    """What the verifier says of a pair of designs. Comparisons of sections are shared in `proofs`."""
     from mutations.verify import verify
 
-    found = verify(reference, candidate, seed=seed)
+    found = verify(reference, candidate, seed=seed, cache=proofs)
     reasons = tuple((r.code, str(r)) for r in found.reasons)
     return Judgement(found.accepted, reasons, dict(found.certificate or {}), found.milliseconds)

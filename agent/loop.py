@@ -16,8 +16,9 @@ from agent.judge import verify_design
 from agent.problem import Problem
 from agent.progress import Budget, Interruption, Listener, Progress
 from agent.proposer import Told, View, choices_of
+from agent.records import Result
 from agent.rounds import Entry, Mix, entry
-from agent.store import Position, Result, SearchStore, opened
+from agent.store import Position, SearchStore, opened
 from agent.trial import Laboratory, Outcome, Task, Verify, failed, try_candidate
 from evaluator.baseline import SCHEDULES, conventional_schedule
 from evaluator.frontier import Point, front
@@ -81,6 +82,7 @@ class _Run:
         self.started = time.monotonic()
         self.milliseconds: list[float] = []
         self.round_structures = 0
+        self.proofs: dict[str, str] = {}
         self.choices: dict[str, list[tuple[Rule, Site]]] = {}
 
     def go(self, executor: Executor, interruption: Interruption) -> SearchResult:
@@ -117,6 +119,7 @@ class _Run:
         if former in ("", "done") or position.target <= 0:
             extra = self.budget.structures
             position.target = extra if former == "" else counters["structures"] + extra
+            self.store.write_round(position, (), None)
         mix = Mix(position.proposers)
         view = View(archive, self.rules, self.store.design, self._choices)
         while True:
@@ -179,7 +182,7 @@ class _Run:
         position: Position,
         conventional: Sequence[int] = (),
     ) -> list[Outcome]:
-        """Outcomes in order; what the database knows already is not done again, but for a missing baseline."""
+        """Outcomes in order; what the database knows is not done again, but for a missing baseline."""
         outcomes: dict[int, Outcome] = {}
         tasks: list[Task] = []
         places: list[int] = []
@@ -193,6 +196,7 @@ class _Run:
             )
             tasks.append(Task(item.design, same, conventional[number] if conventional else 0))
             places.append(number)
+        laboratory = replace(self.laboratory, proofs=self.proofs)
         done = 0
 
         def count(_: int) -> None:
@@ -202,11 +206,12 @@ class _Run:
             self.store.heartbeat()
             self._report("baseline" if position.round == 0 else "search", position, archive)
 
-        for number, answer in zip(places, executor.map(try_candidate, self.laboratory, tasks, count), strict=True):
+        for number, answer in zip(places, executor.map(try_candidate, laboratory, tasks, count), strict=True):
             if isinstance(answer, Failure):
                 answer = failed(entries[number].design, answer.reason, answer.detail)
             elif answer.judgement is not None:
                 self.milliseconds.append(answer.judgement.milliseconds)
+                self.proofs |= answer.proofs
             outcomes[number] = answer
         self.round_structures = 0
         return [outcomes[i] for i in range(len(entries))]

@@ -73,6 +73,10 @@ class Problem:
     def accelerator(self) -> Device:
         return load_device(self.device)
 
+    def under(self, setting: str) -> Problem:
+        """The same problem under another setting."""
+        return replace(self, setting=setting)
+
     def reference(self) -> Design:
         """The model itself, without placement: what every candidate must compute."""
         return load_model(self.model, self.kv)

@@ -8,6 +8,7 @@ none outlives the search, however that ended.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -143,10 +144,8 @@ class _Worker:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
-                    try:
+                    with contextlib.suppress(OSError):
                         pipe.close()
-                    except OSError:
-                        pass
 
 
 def _serve(

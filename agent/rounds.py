@@ -59,14 +59,22 @@ class Mix:
         for turn in (0, 1):
             for proposer, share in zip(self._proposers, shares, strict=True):
                 wanted = min(share if turn == 0 else size, size - len(found))
-                got, left, ended = self._take(proposer.ask(view, wanted), proposer.name, wanted, left, view.archive, known)
+                got, left, ended = self._take(
+                    proposer.ask(view, wanted), proposer.name, wanted, left, view.archive, known
+                )
                 found.extend(got)
                 dry += int(turn == 1 and ended)
         self.exhausted = not found and dry == len(self._proposers)
         return found
 
     def _take(
-        self, proposals: Iterator[Proposal], name: str, wanted: int, left: int, archive: Archive, known: set[str]
+        self,
+        proposals: Iterator[Proposal],
+        name: str,
+        wanted: int,
+        left: int,
+        archive: Archive,
+        known: set[str],
     ) -> tuple[list[Entry], int, bool]:
         """(new structures, proposals that may still be looked at, whether there are no more)."""
         found: list[Entry] = []

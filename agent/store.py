@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import time
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.archive import Archive, Member, gain_of, point_from_json
 from agent.problem import Problem, identity
+from agent.records import Result, Writer, lineage_of
 from agent.rounds import Entry
 from agent.trial import Json, Judgement, Outcome, refusal, shares_of
 from agent.versions import evaluator_version, verifier_version
@@ -40,17 +39,6 @@ class Position:
     target: int = 0
     proposers: Json = field(default_factory=dict)
     rules: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One entry of a round with its outcome; `gain` and `improved` compare with the baseline and parent."""
-
-    entry: Entry
-    outcome: Outcome
-    sequence: int
-    gain: float | None
-    improved: bool
 
 
 @contextmanager
@@ -87,15 +75,28 @@ class SearchStore:
         self._beat = time.monotonic()
         self._designs: dict[str, Design] = {}
 
-    def begin(self) -> tuple[Position, str]:
-        """Take the search of this problem over, or make it; (where it stands, its former state or empty)."""
+    def find(self) -> bool:
+        """Point at the stored search of this problem without taking it over; False if there is none."""
+        found = self._stored()
+        if found is not None:
+            self.search_id = found.id
+            self.counters = {str(k): int(v) for k, v in found.counters.items()}
+        return found is not None
+
+    def _stored(self) -> db.Search | None:
         problem = self.problem
         found = self.database.find_search(
             model=problem.model, device=problem.accelerator.name, count=problem.count,
             scenario_hash=self.conditions.scenario_hash, seed=problem.seed, setting=problem.setting,
             clock=problem.clock,
         )  # fmt: skip
-        if found is None or found.cursor.get("device") != self.conditions.device_hash:
+        return found if found and found.cursor.get("device") == self.conditions.device_hash else None
+
+    def begin(self) -> tuple[Position, str]:
+        """Take the search of this problem over, or make it; (where it stands, its former state or empty)."""
+        problem = self.problem
+        found = self._stored()
+        if found is None:
             made = self.database.create_search(
                 model=problem.model, device=problem.accelerator.name, count=problem.count,
                 scenario={**asdict(problem.scenario), "kv": problem.kv},
@@ -141,7 +142,13 @@ class SearchStore:
         return known
 
     def member(
-        self, archive: Archive, name: str, structure: str, sequence: int, records: tuple[Json, ...], step: db.Lineage | None
+        self,
+        archive: Archive,
+        name: str,
+        structure: str,
+        sequence: int,
+        records: tuple[Json, ...],
+        step: db.Lineage | None,
     ) -> Member:
         """A member of the archive from stored records and the step of lineage that made it."""
         points = tuple(point_from_json(r) for r in records)
@@ -163,9 +170,7 @@ class SearchStore:
         """The member that an accepted entry makes."""
         step = lineage_of(item, outcome)
         self._designs[outcome.design_hash] = item.design
-        return self.member(
-            archive, outcome.design_hash, item.structure_hash, sequence, outcome.points, step
-        )
+        return self.member(archive, outcome.design_hash, item.structure_hash, sequence, outcome.points, step)
 
     def design(self, design_hash: str) -> Design:
         """A stored design."""
@@ -190,6 +195,20 @@ class SearchStore:
         points = tuple(dict(p) for p in stored.points)
         return Outcome("accepted", design_hash=name, text=text, judgement=judgement, points=points)
 
+    def path_to(self, design_hash: str) -> list[db.Lineage]:
+        """The steps from a conventional design to this one, in order, within this search."""
+        tried = {c.design_hash: c.sequence_number for c in self.database.list_candidates(self.search_id)}
+        made: dict[str, db.Lineage] = {}
+        for step in self.database.lineage(design_hash):
+            older = tried.get(step.parent_hash)
+            if older is not None and older < tried.get(step.child_hash, -1):
+                made.setdefault(step.child_hash, step)
+        path = []
+        while design_hash in made:
+            path.append(made[design_hash])
+            design_hash = made[design_hash].parent_hash
+        return path[::-1]
+
     def certificate_of(self, design_hash: str) -> db.Certificate | None:
         """The certificate by which a candidate of this search was accepted."""
         for candidate in self.database.list_candidates(self.search_id, status="accepted"):
@@ -209,8 +228,9 @@ class SearchStore:
                     Baseline(model=self.problem.model, count=self.problem.count, conditions=self.conditions,
                              points=[p.to_json() for p in baseline])
                 )  # fmt: skip
+            writer = Writer(self.search_id, self.problem.model, self.reference_hash, self.conditions)
             for result in results:
-                self._write(tx, position.round, result)
+                writer.write(tx, position.round, result)
             tx.update_cursor(self.search_id, self._cursor(position), counters=self.counters, owner=self.owner)
         self._beat = time.monotonic()
 
@@ -223,70 +243,8 @@ class SearchStore:
             self.database.heartbeat(self.search_id, owner=self.owner)
             self._beat = time.monotonic()
 
-    def _write(self, tx: db.Transaction, round_number: int, result: Result) -> None:
-        from db import Candidate, Design, Evaluation
-
-        item, outcome, proposal = result.entry, result.outcome, result.entry.proposal
-        rule = proposal.rule if proposal else ""
-        tx.save_design(
-            Design(design_hash=outcome.design_hash, structure_hash=item.structure_hash, text=outcome.text, model=self.problem.model, rule=rule,
-                   summary=f"{rule} at {proposal.site}" if proposal else item.design.name)
-        )  # fmt: skip
-        step = lineage_of(item, outcome)
-        if step is not None:
-            tx.save_lineage(step)
-            self._count(tx, result)
-        certificate = None
-        if outcome.judgement is not None:
-            certificate = tx.save_certificate(self._certificate(item.structure_hash, outcome.judgement))
-        if outcome.status == "accepted":
-            tx.save_evaluation(Evaluation(design_hash=outcome.design_hash, conditions=self.conditions,
-                                          points=outcome.points, seconds=outcome.seconds))  # fmt: skip
-        tx.record_candidate(
-            Candidate(search_id=self.search_id, design_hash=outcome.design_hash, status=outcome.status,  # type: ignore[arg-type]
-                      round_number=round_number, sequence_number=result.sequence, proposer=item.proposer,
-                      reasons=outcome.reasons, detail=outcome.detail, certificate_hash=certificate,
-                      gain=result.gain)
-        )  # fmt: skip
-
-    def _count(self, tx: db.Transaction, result: Result) -> None:
-        if result.entry.proposal is None:
-            return
-        for step in result.entry.proposal.steps:
-            tx.count_rule(step.rule, result.entry.resource, proposed=1, search_id=self.search_id,
-                          accepted=int(result.outcome.status == "accepted"), improved=int(result.improved))  # fmt: skip
-
-    def _certificate(self, structure: str, judgement: Judgement) -> db.Certificate:
-        from db import Certificate
-
-        hashes = {"reference": self.reference_hash, "candidate": structure}
-        body = {**judgement.certificate, "hashes": hashes, "reasons": [list(r) for r in judgement.reasons]}
-        named = [self.reference_hash, structure, verifier_version(), judgement.accepted, body]
-        digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
-        return Certificate(
-            certificate_hash=digest, verdict="accepted" if judgement.accepted else "refused",
-            reference_structure_hash=self.reference_hash, candidate_structure_hash=structure,
-            verifier_version=verifier_version(), body=body,
-        )  # fmt: skip
-
     def _cursor(self, position: Position) -> Mapping[str, Any]:
         return {**asdict(position), "rules": verifier_version(), "device": self.conditions.device_hash}
-
-
-def lineage_of(item: Entry, outcome: Outcome) -> db.Lineage | None:
-    """The step that made an entry from its parent."""
-    from db import Lineage
-
-    proposal = item.proposal
-    if proposal is None:
-        return None
-    parameters = {
-        "steps": [asdict(s) for s in proposal.steps],
-        "prediction": proposal.prediction,
-        "same_matrix_work": proposal.same_matrix_work,
-    }
-    return Lineage(child_hash=outcome.design_hash, parent_hash=proposal.parent, rule=proposal.rule,
-                   site=proposal.site, parameters=parameters)  # fmt: skip
 
 
 def _dead(owner: str) -> bool:

@@ -40,7 +40,22 @@ class Judgement:
     milliseconds: float
 
 
-Verify: TypeAlias = Callable[[Design, Design, int], Judgement]
+@dataclass
+class Proofs:
+    """The verifier's results for parts of designs: those `known` before, and those `found` since."""
+
+    known: Mapping[str, str] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
+
+    def get(self, key: str) -> str | None:
+        return self.found.get(key) or self.known.get(key)
+
+    def put(self, key: str, value: str) -> None:
+        self.found[key] = value
+
+
+Verify: TypeAlias = Callable[[Design, Design, int, Proofs], Judgement]
+"""(reference, candidate, seed, proofs) -> judgement; what it answers does not depend on the proofs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,8 @@ class Outcome:
     points: tuple[Json, ...] = ()
     evaluated: int = 0
     seconds: float = 0.0
-    conventional: tuple[Json, ...] = field(default=())
+    conventional: tuple[Json, ...] = ()
+    proofs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +95,22 @@ class Laboratory:
 
     problem: Problem
     verify: Verify
+    proofs: Mapping[str, str] = field(default_factory=dict)
 
 
 def try_candidate(laboratory: Laboratory, task: Task) -> Outcome:
     """Verify, then evaluate; an error of the candidate's own is an outcome."""
     task = replace(task, design=settled(task.design))
+    proofs = Proofs(laboratory.proofs)
+    return replace(_try(laboratory, task, proofs), proofs=proofs.found)
+
+
+def _try(laboratory: Laboratory, task: Task, proofs: Proofs) -> Outcome:
     name, text = design_hash(task.design), print_design(task.design)
     judgement = None
     if not task.verified:
-        judgement = laboratory.verify(laboratory.problem.reference(), task.design, laboratory.problem.seed)
+        reference = laboratory.problem.reference()
+        judgement = laboratory.verify(reference, task.design, laboratory.problem.seed, proofs)
     refused = judgement is not None and not judgement.accepted
     if refused and not task.conventional:
         return refusal(judgement, name, text)
@@ -141,7 +164,9 @@ def _evaluate(problem: Problem, task: Task, name: str) -> Outcome:
     found = at_points(design, devices, problem.scenario, kept, problem.setting)
     broken = violation(problem, found, task.same_matrix_work)
     if broken is not None:
-        return Outcome("failed", (broken[0],), broken[1], evaluated=evaluated, conventional=_records(conventional))
+        return Outcome(
+            "failed", (broken[0],), broken[1], evaluated=evaluated, conventional=_records(conventional)
+        )
     records = [p.to_json() for p in kept]
     for record, what in zip(records, binding(found, problem.clock), strict=True):
         record["binding"] = what

@@ -1,0 +1,131 @@
+"""What one entry of a round leaves in the database: design, lineage, certificate, evaluation, candidate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
+
+from agent.rounds import Entry
+from agent.trial import Judgement, Outcome
+from agent.versions import verifier_version
+
+if TYPE_CHECKING:
+    import db
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One entry of a round with its outcome; `gain` and `improved` compare with the baseline and parent."""
+
+    entry: Entry
+    outcome: Outcome
+    sequence: int
+    gain: float | None
+    improved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes the entries of one search."""
+
+    search_id: str
+    model: str
+    reference_hash: str
+    conditions: db.Conditions
+
+    def write(self, tx: db.Transaction, round_number: int, result: Result) -> None:
+        """Everything about one entry."""
+        from db import Candidate, Design, Evaluation
+
+        item, outcome, proposal = result.entry, result.outcome, result.entry.proposal
+        name = outcome.design_hash
+        tx.save_design(
+            Design(
+                design_hash=name,
+                structure_hash=item.structure_hash,
+                text=outcome.text,
+                model=self.model,
+                rule=proposal.rule if proposal else "",
+                summary=f"{proposal.rule} at {proposal.site}" if proposal else item.design.name,
+            )
+        )
+        step = lineage_of(item, outcome)
+        if step is not None:
+            tx.save_lineage(step)
+        self._count(tx, result)
+        certificate = None
+        if outcome.judgement is not None:
+            certificate = tx.save_certificate(self._certificate(item.structure_hash, outcome.judgement))
+        if outcome.status == "accepted":
+            tx.save_evaluation(
+                Evaluation(
+                    design_hash=name,
+                    conditions=self.conditions,
+                    points=outcome.points,
+                    seconds=outcome.seconds,
+                )
+            )
+        tx.record_candidate(
+            Candidate(
+                search_id=self.search_id,
+                design_hash=name,
+                status=cast("db.CandidateStatus", outcome.status),
+                round_number=round_number,
+                sequence_number=result.sequence,
+                proposer=item.proposer,
+                reasons=outcome.reasons,
+                detail=outcome.detail,
+                certificate_hash=certificate,
+                gain=result.gain,
+            )
+        )
+
+    def _count(self, tx: db.Transaction, result: Result) -> None:
+        accepted, improved = int(result.outcome.status == "accepted"), int(result.improved)
+        for step in result.entry.proposal.steps if result.entry.proposal else ():
+            tx.count_rule(
+                step.rule,
+                result.entry.resource,
+                proposed=1,
+                accepted=accepted,
+                improved=improved,
+                search_id=self.search_id,
+            )
+
+    def _certificate(self, structure: str, judgement: Judgement) -> db.Certificate:
+        from db import Certificate
+
+        hashes = {"reference": self.reference_hash, "candidate": structure}
+        body = {**judgement.certificate, "hashes": hashes, "reasons": [list(r) for r in judgement.reasons]}
+        named = [self.reference_hash, structure, verifier_version(), judgement.accepted, body]
+        return Certificate(
+            certificate_hash=hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest(),
+            verdict="accepted" if judgement.accepted else "refused",
+            reference_structure_hash=self.reference_hash,
+            candidate_structure_hash=structure,
+            verifier_version=verifier_version(),
+            body=body,
+        )
+
+
+def lineage_of(item: Entry, outcome: Outcome) -> db.Lineage | None:
+    """The step that made an entry from its parent."""
+    from db import Lineage
+
+    proposal = item.proposal
+    if proposal is None:
+        return None
+    parameters = {
+        "steps": [asdict(s) for s in proposal.steps],
+        "prediction": proposal.prediction,
+        "same_matrix_work": proposal.same_matrix_work,
+    }
+    return Lineage(
+        child_hash=outcome.design_hash,
+        parent_hash=proposal.parent,
+        rule=proposal.rule,
+        site=proposal.site,
+        parameters=parameters,
+    )
