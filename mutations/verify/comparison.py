@@ -66,10 +66,18 @@ def correspond(path: str, reference: Side, candidate: Side) -> tuple[Reason, ...
 class Runner:
     """One side through the steps of a trial."""
 
-    def __init__(self, here: Side, shapes: Mapping[str, Tensor], trial: Trial, seed: int) -> None:
+    def __init__(
+        self,
+        here: Side,
+        shapes: Mapping[str, Tensor],
+        trial: Trial,
+        seed: int,
+        draws: dict[tuple[str, tuple[str, ...]], Value] | None = None,
+    ) -> None:
         self.side, self.trial, self.seed = here, trial, seed
         self.machine = Machine(trial.sizes)
         self.shapes = shapes  # the tensors of the reference, whose dims order the random draws
+        self.draws = {} if draws is None else draws  # shared by both sides
         self.states: Environment = {}
         self.fixed: Environment = {}
         self.leaves = leaves(here.unit)
@@ -102,7 +110,11 @@ class Runner:
         shape = self.shapes.get(label)
         like = tensor if shape is None else replace(tensor, dims=shape.dims)
         name = label if tensor.kind == "weight" else f"{label}/{number}"
-        value = draw(name, like, self.trial.sizes, step, self.machine.arithmetic, self.seed)
+        key = (name, like.dims)
+        value = self.draws.get(key)
+        if value is None:
+            value = draw(name, like, self.trial.sizes, step, self.machine.arithmetic, self.seed)
+            self.draws[key] = value
         if like.dims == tensor.dims:
             return value
         order = [0, *(1 + like.dims.index(d) for d in tensor.dims)]

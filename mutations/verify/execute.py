@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from mutations.verify.comparison import Runner, Side, correspond, differs, side
 from mutations.verify.formats import narrowed
+from mutations.verify.microbatches import in_parts, parts, wider
 from mutations.verify.pairing import Pair
+from mutations.verify.reference import MOST_RUNS, ReferenceRun, known_runs
 from mutations.verify.trace import first_difference
 from mutations.verify.verdict import Reason
-from rooflang.lowered import Lowered, Tensor, Unit
-from rooflang.run import ExecutionError, Machine, Outcome, Step, Tally, Trial, Value, leaves, shrink_units
+from rooflang.lowered import Lowered, Unit
+from rooflang.run import ExecutionError, Outcome, Step, Tally, Trial, Value, refit, shrink_units
 
 VARIANTS = (0, 1)
 # Given a unit, its test sizes and its tally: what is wrong between formula and execution, in words.
@@ -38,38 +38,44 @@ def compare(job: Job, pair: Pair) -> tuple[Reason, ...]:
     wrong = (*correspond(pair.path, ours, theirs), *narrowed(pair.path, ours, theirs))
     if wrong:
         return wrong
-    units = [theirs.unit] if pair.reference is None else [ours.unit, theirs.unit]
     for variant in VARIANTS:
         try:
-            trial = shrink_units((job.reference, job.candidate), units, variant)
-            if job.microbatches > 1:
-                trial = _wider(trial)
+            found = _variant(job, pair, ours, theirs, variant)
         except ExecutionError as error:
             return (Reason(error.code, pair.path, str(error)),)
-        found = (
-            _moved(job, pair, theirs, trial)
-            if pair.reference is None
-            else _run(job, pair, ours, theirs, trial)
-        )
         if found:
             return found
-        if job.work_formula is not None:
-            found = _work(job, pair, theirs, trial)
-            if found:
-                return found
     return ()
 
 
-def _shapes(ours: Side) -> dict[str, Tensor]:
-    given = {f"given/{n}": t for n, t in leaves(ours.unit)}
-    return {**given, **{ours.weights[t.name]: t for t in ours.unit.weights}}
+def _variant(job: Job, pair: Pair, ours: Side, theirs: Side, variant: int) -> tuple[Reason, ...]:
+    """Sizes at which the reference has run are tried first; only fresh ones refuse."""
+    programs = (job.reference, job.candidate)
+    if pair.reference is None:
+        return _moved(job, pair, theirs, shrink_units(programs, [theirs.unit], variant))
+    runs = known_runs(job, ours, variant)
+    for run in runs:
+        trial = refit(run.trial, programs, [ours.unit, theirs.unit], variant)
+        if trial is not None and not _run(job, pair, ours, theirs, trial, run):
+            return _work(job, pair, theirs, trial)
+    trial = shrink_units(programs, [ours.unit, theirs.unit], variant)
+    if job.microbatches > 1:
+        trial = wider(trial)
+    run = ReferenceRun(ours, trial, job.seed)
+    found = _run(job, pair, ours, theirs, trial, run)
+    if found:
+        return found
+    runs.append(run)
+    del runs[:-MOST_RUNS]
+    return _work(job, pair, theirs, trial)
 
 
-def _run(job: Job, pair: Pair, ours: Side, theirs: Side, trial: Trial) -> tuple[Reason, ...]:
-    shapes = _shapes(ours)
-    first, second = (Runner(s, shapes, trial, job.seed) for s in (ours, theirs))
+def _run(
+    job: Job, pair: Pair, ours: Side, theirs: Side, trial: Trial, run: ReferenceRun
+) -> tuple[Reason, ...]:
+    second = Runner(theirs, run.shapes, trial, job.seed, run.draws)
     for number, step in enumerate(trial.steps):
-        want = first.step(number, step)
+        want = run.step(number)
         if want.failures:
             return tuple(Reason(f.code, f.where, f"the reference fails: {f.message}") for f in want.failures)
         if job.microbatches > 1:
@@ -81,7 +87,7 @@ def _run(job: Job, pair: Pair, ours: Side, theirs: Side, trial: Trial) -> tuple[
         wrong = _outputs(pair, want.outputs, got.outputs, step)
         wrong += _states(pair, ours, theirs, want, got)
         if wrong:
-            hint = first_difference(first, second, number, step)
+            hint = first_difference(run.again(number), second, number, step)
             return tuple(replace(r, message=f"{r.message}{hint}") for r in wrong)
     return ()
 
@@ -135,73 +141,6 @@ def _moved(job: Job, pair: Pair, theirs: Side, trial: Trial) -> tuple[Reason, ..
     if got.failures:
         return tuple(Reason(f.code, f.where, f.message) for f in got.failures)
     return tuple(_outputs(pair, {n: given[n] for n in got.outputs}, got.outputs, step))
-
-
-def _wider(trial: Trial) -> Trial:
-    """Three times the batch, so that micro-batches of different sizes divide as the whole does."""
-    sizes = replace(trial.sizes, dims={**trial.sizes.dims, "B": 3 * trial.sizes.dim("B")})
-    steps = tuple(Step(s.start * 3, s.valid * 3, s.queries) for s in trial.steps)
-    return Trial(sizes, steps)
-
-
-def parts(batch: int, trial: Trial) -> tuple[tuple[int, int], ...]:
-    """Two micro-batches of a batch of three units: the first takes the larger share (a split by ceiling)."""
-    unit = batch // 3
-    return ((0, 2 * unit), (2 * unit, batch))
-
-
-def in_parts(runner: Runner, number: int, step: Step, split: tuple[tuple[int, int], ...]) -> Outcome:
-    """Run a step one micro-batch after the other; together they must be the whole batch, in order."""
-    whole = runner.environment(number, step)
-    unit = runner.side.unit
-    outputs: list[Mapping[str, Value]] = []
-    states: list[Mapping[str, Value]] = []
-    ends = [0, *(b for _, b in split)]
-    if [a for a, _ in split] != ends[:-1] or ends[-1] != step.batch:
-        from rooflang.run import Failure
-
-        message = f"micro-batches must cover {step.batch} sequences once and in order, but are {list(split)}"
-        return Outcome(failures=(Failure("microbatch.partition", unit.path, message),))
-    for a, b in split:
-        sizes = replace(runner.trial.sizes, dims={**runner.trial.sizes.dims, "B": b - a})
-        part = Step(step.start[a:b], step.valid[a:b], step.queries)
-        outcome = Machine(sizes).execute(unit, {n: _rows(v, a, b) for n, v in whole.items()}, part)
-        if outcome.failures:
-            return outcome
-        outputs.append(outcome.outputs)
-        states.append(outcome.states)
-    joined = Outcome(
-        {n: _join([o[n] for o in outputs]) for n in outputs[0]},
-        {n: _join([o[n] for o in states]) for n in states[0]},
-    )
-    runner.states.update(joined.states)
-    return joined
-
-
-def _rows(v: Value, a: int, b: int) -> Value:
-    if "B" not in v.names:
-        return v
-    mask = v.mask
-    if mask is not None and "B" in mask.names and mask.array.shape[mask.names.index("B")] != 1:
-        index = [slice(None)] * mask.array.ndim
-        index[mask.names.index("B")] = slice(a, b)
-        mask = replace(mask, array=mask.array[tuple(index)])
-    index = [slice(None)] * v.data.ndim
-    index[1 + v.names.index("B")] = slice(a, b)
-    return replace(v, data=v.data[tuple(index)], mask=mask)
-
-
-def _join(values: list[Value]) -> Value:
-    v = values[0]
-    if "B" not in v.names:
-        return v
-    levels = min(len(x.data) for x in values)
-    data = np.concatenate([x.data[:levels] for x in values], axis=1 + v.names.index("B"))
-    mask = v.mask
-    if mask is not None and "B" in mask.names:
-        arrays = [x.mask.array for x in values if x.mask is not None]
-        mask = replace(mask, array=np.concatenate(arrays, axis=mask.names.index("B")))
-    return replace(v, data=data, mask=mask)
 
 
 def _work(job: Job, pair: Pair, theirs: Side, trial: Trial) -> tuple[Reason, ...]:

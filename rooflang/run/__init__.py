@@ -3,6 +3,7 @@
 from rooflang.run.draw import draw, empty
 from rooflang.run.field import PRIMES, Field, Reals
 from rooflang.run.machine import Failure, Machine, Outcome, final_states, leaves
+from rooflang.run.refit import refit
 from rooflang.run.shrink import CONTEXT, Trial, shrink, shrink_units, used_axes
 from rooflang.run.sizes import Sizes
 from rooflang.run.tally import OpTally, RouteTally, Tally
@@ -30,6 +31,7 @@ __all__ = [
     "empty",
     "final_states",
     "leaves",
+    "refit",
     "shrink",
     "shrink_units",
     "used_axes",

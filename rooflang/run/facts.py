@@ -22,6 +22,7 @@ class Facts:
     products: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
     bounds: set[tuple[int, int, int]] = field(default_factory=set)  # start + part <= whole
     double: set[tuple[int, int]] = field(default_factory=set)  # 2 * k < E
+    double_names: set[tuple[str, str]] = field(default_factory=set)
     row_picks: dict[str, int] = field(default_factory=dict)  # picks among cache rows
     spans: set[tuple[int, int]] = field(default_factory=set)  # a raw window, and the block pooled from it
     values: set[int] = field(default_factory=set)
@@ -120,6 +121,7 @@ def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool)
                 facts.blocks.setdefault(over, set()).add(block)
         case "topk":
             picks = next(d for d in op.result.dims if d not in dims)
+            facts.double_names.add((picks, over or ""))
             if over in facts.rows:
                 facts.row_picks[picks] = value(picks)
             if over and value(over) and value(picks):

@@ -44,7 +44,7 @@ def move(local: Local, op: LocalOp, unit: Unit, remote: Local | None) -> Value:
             return _cut(local, _reduce(local, x, op.axes), op.axes, dim)
         case "dispatch":
             whole = _gather(local, x, op.axes, dim) if dim else x
-            ids = _gather_like(local, local, _ids(local, op, unit), op.axes)
+            ids = _as_sent(local, _ids(local, op, unit), op.result)
             return _present(local, whole, _held(local, op, unit, ids))
         case "gather_top":
             return _gather_top(local, op, x, dim)
@@ -145,12 +145,15 @@ def _ids(local: Local, op: LocalOp, unit: Unit) -> tuple[Tensor, Value]:
     raise ExecutionError("graph.undefined", f"the choice {tag!r} is not known where its rows are sent")
 
 
-def _gather_like(local: Local, home: Local, found: tuple[Tensor, Value], axes: tuple[str, ...]) -> Value:
+def _as_sent(local: Local, found: tuple[Tensor, Value], result: Tensor) -> Value:
+    """The choice, put together and cut again as the rows that it routes are cut when they have arrived."""
     tensor, ids = found
-    for axis in reversed([a for a, _ in home.grid.axes if a in axes]):
-        for name, c in tensor.layout:
-            if name == axis and isinstance(c, Split):
-                ids = _gather(home, ids, (axis,), c.dim)
+    for axis, c in reversed(tensor.layout):
+        if isinstance(c, Split):
+            ids = _gather(local, ids, (axis,), c.dim)
+    for axis, c in result.layout:
+        if isinstance(c, Split) and c.dim in ids.names:
+            ids = _cut(local, ids, (axis,), c.dim)
     return ids
 
 

@@ -52,7 +52,7 @@ def shrink_units(programs: Sequence[Lowered], units: Sequence[Unit], variant: in
 
 def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apart: bool) -> Trial:
     found = list(tensors(units))
-    meshes = _meshes(programs, used_axes(units), variant)
+    meshes = small_meshes(programs, used_axes(units), variant)
     ranks = {axis: n for axes in meshes.values() for axis, n in axes}
     facts = Facts()
     sizes: dict[str, Size] = {}
@@ -128,9 +128,10 @@ def used_axes(units: Sequence[Unit]) -> frozenset[str]:
     return frozenset(used | {a for u in units for r in u.routings for a in r.axes})
 
 
-def _meshes(
+def small_meshes(
     programs: Sequence[Lowered], used: frozenset[str], variant: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Small meshes with the used axes of every pool."""
     found: dict[str, tuple[tuple[str, int], ...]] = {}
     for program in programs:
         for pool, all_axes in program.meshes:

@@ -106,6 +106,7 @@ PLACEMENTS = [
     ("moe", "dp=2 tp=4", ("moe: B over dp tp", "experts: X over dp tp"), {}),
     ("moe", "tp=4", ("moe: F over tp",), {}),
     ("moe", "dp=2 tp=4", ("moe: B over dp", "experts: X over dp", "experts: F over tp"), {}),
+    ("moe", "dp=2 tp=4", ("moe: B over dp tp", "experts: X over dp", "experts: F over tp"), {}),
     ("moe", "dp=2 tp=4", ("moe: B over dp tp", "experts: X over ep"), {"experts": "ex"}),
     ("moe", "tp=2", ("moe: X over tp",), {}),
     ("sparse", "dp=2 tp=4", ("sparse: B over dp", "sparse: H over tp"), {}),

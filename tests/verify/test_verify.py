@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mutations.verify import Verdict, verify, verify_lowered
-from mutations.verify.execute import in_parts
+from mutations.verify.microbatches import in_parts
 from rooflang.design import (
     Design,
     Op,
