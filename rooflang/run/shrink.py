@@ -42,12 +42,14 @@ def shrink(programs: Sequence[Lowered], variant: int = 0) -> Trial:
 
 def shrink_units(programs: Sequence[Lowered], units: Sequence[Unit], variant: int = 0) -> Trial:
     """Test sizes that serve these units of the programs; axes that they do not use are left out."""
+    # Where tensors are cut and joined, the width of a partial rotation may be that of a part.
+    apart = not any(op.operator in ("slice", "concat") for unit in units for op in unit.ops)
     try:
-        return _trial(programs, units, variant, False)
+        return _trial(programs, units, variant, apart)
     except ExecutionError as error:
         if error.code != "execution.sizes":
             raise
-        return _trial(programs, units, variant, True)
+        return _trial(programs, units, variant, not apart)
 
 
 def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apart: bool) -> Trial:

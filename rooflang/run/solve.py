@@ -49,7 +49,7 @@ def solve(facts: Facts, step: dict[int, int], variant: int) -> dict[int, int]:
         for k, e in facts.double:
             if v in (k, e) and k in chosen and e in chosen and (2 * chosen[k] >= chosen[e]) and 2 * k < e:
                 return False
-        return t not in (chosen[o] for o in chosen if o != v)
+        return t not in (chosen[o] for o in chosen if o != v and (o < 0) == (v < 0))
 
     def candidates(v: int) -> Iterator[int]:
         need = step.get(v, 1)
