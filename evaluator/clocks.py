@@ -113,7 +113,9 @@ class Steps:
             self._parts[clock] = make()
         return self._parts[clock]
 
-    def sum(self, kind: str, value: Callable[[Price], Value], pool: str = "", segment: str = "") -> Value:
+    def over_kernels(
+        self, kind: str, value: Callable[[Price], Value], pool: str = "", segment: str = ""
+    ) -> Value:
         """Sum over the kernels of one kind of a value of their price, for one micro-batch."""
         i = self.inputs
         runs = _runs(i.plan, kind, pool, segment)
@@ -125,11 +127,11 @@ class Steps:
     @cached_property
     def chain(self) -> Value:
         """Seconds of one micro-batch's kernels one after the other, less what runs beside transfers."""
-        return self._all - self._hidden
+        return self._chain_seconds - self._hidden
 
     @cached_property
-    def _all(self) -> Value:
-        return self.sum("chain", _seconds)
+    def _chain_seconds(self) -> Value:
+        return self.over_kernels("chain", _seconds)
 
     @cached_property
     def _hidden(self) -> Value:
@@ -156,8 +158,8 @@ class Steps:
         if axis is None:
             return 1.0, 0.0
         layers = float(i.plan.layers)
-        fullest = np.ceil(layers / i.stages) / layers * self.sum("layers", _seconds)
-        share = np.maximum(1.0 / i.stages, fullest / self._all)
+        fullest = np.ceil(layers / i.stages) / layers * self.over_kernels("layers", _seconds)
+        share = np.maximum(1.0 / i.stages, fullest / self._chain_seconds)
         pool = next(p for p, axes in i.plan.lowered.meshes if axis in axes)
         n, r = i.numerics[pool], i.rates[pool]
         near = n(product(dict(i.plan.lowered.meshes)[pool])) <= r.device.scale_up_domain
@@ -178,7 +180,7 @@ class Steps:
             if np.all(i.overlap):
                 parts.update(apart)
             else:
-                busy = self.sum("all", _seconds, pool) if len(i.rates) > 1 else self.chain
+                busy = self.over_kernels("all", _seconds, pool) if len(i.rates) > 1 else self.chain
                 joint = i.microbatches * (share * busy + send)
                 # Where the links do overlap, the engines bind one by one; elsewhere they take turns.
                 parts[f"{pool} engine"] = (
@@ -190,17 +192,17 @@ class Steps:
         """Arithmetic, transfers and the memory that both use, when they run at the same time."""
         m = self.inputs.microbatches
         return {
-            f"{pool} compute": m * share * self.sum("compute", _seconds, pool),
-            f"{pool} links": m * (share * self.sum("link", _seconds, pool) + send),
-            f"{pool} memory": m * share * self.sum("all", _resource("memory"), pool),
+            f"{pool} compute": m * share * self.over_kernels("compute", _seconds, pool),
+            f"{pool} links": m * (share * self.over_kernels("link", _seconds, pool) + send),
+            f"{pool} memory": m * share * self.over_kernels("all", _resource("memory"), pool),
         }
 
     def _serial(self) -> dict[str, Value]:
         i = self.inputs
         share, send = self._stage
         if i.plan.lowered.design.placement.pipeline is None:
-            return {"chain": i.microbatches * self._all}
-        return {"chain": np.maximum(i.microbatches, i.stages) * (share * self._all + send)}
+            return {"chain": i.microbatches * self._chain_seconds}
+        return {"chain": np.maximum(i.microbatches, i.stages) * (share * self._chain_seconds + send)}
 
     def _limit(self) -> dict[str, Value]:
         """Work over rates; with several pools a token also visits them in turn."""
@@ -209,7 +211,10 @@ class Steps:
         for pool, r in i.rates.items():
             credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
             for name in RESOURCES:
-                work = self.sum("all", _certain if name == "memory" else _resource(name), pool) / i.stages
+                work = (
+                    self.over_kernels("all", _certain if name == "memory" else _resource(name), pool)
+                    / i.stages
+                )
                 parts[f"{pool} {name}"] = i.microbatches * np.maximum(
                     work - (credit if name == "memory" else 0.0), 0.0
                 )
@@ -225,7 +230,9 @@ class Steps:
                 credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
                 worst: Value = 0.0
                 for name in RESOURCES:
-                    value = self.sum("all", _certain if name == "memory" else _resource(name), pool, segment)
+                    value = self.over_kernels(
+                        "all", _certain if name == "memory" else _resource(name), pool, segment
+                    )
                     worst = np.maximum(worst, value - (credit if name == "memory" else 0.0))
                 visits.append(worst)
         return total(visits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rooflang.lowered import Lowered, Segment, Unit
@@ -34,14 +34,13 @@ class Plan:
     lowered: Lowered
     items: tuple[Item, ...]
     works: tuple[Work, ...]
-    attention: tuple[bool, ...]  # per work: the kernel holds a softmax
+    attention: tuple[bool, ...]  # per work: the kernel multiplies with a cache
     layers: int
     weights: Mapping[str, tuple[tuple[Size, int, bool, bool], ...]]  # pool: (bytes, layers, repeated, draft)
     states: Mapping[str, tuple[tuple[Size, int, bool], ...]]  # pool: (bytes, layers, draft)
     workspace: Mapping[str, tuple[Size, ...]]
     residual: Mapping[str, Size]  # bytes that pass from stage to stage
     has_draft: bool = False
-    axes: tuple[str, ...] = field(default=())
 
 
 @lru_cache(maxsize=512)
@@ -61,7 +60,11 @@ def plan(lowered: Lowered) -> Plan:
     for number, (segment, unit) in enumerate(lowered.units()):
         repeated = segment.name == unit.path.partition(".")[0]
         extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
-        scores = {op.kernel for op in unit.ops if op.operator in ("softmax", "logsumexp")}
+        scores = {
+            op.kernel
+            for op in unit.ops
+            if op.operator == "einsum" and any(u.tensor.kind == "state" for u in op.operands)
+        }
         first = len(items)
         for kernel in unit_work(replace(unit, path=""), sizes, lowered.meshes):
             held = kernel.name in scores
@@ -92,7 +95,6 @@ def plan(lowered: Lowered) -> Plan:
         {p: tuple(w) for p, w in weights.items()}, {p: tuple(s) for p, s in states.items()},
         {p: tuple(w) for p, w in workspace.items()}, residual,
         any(s.draft for s in lowered.segments),
-        tuple(a for _, axes in lowered.meshes for a in axes),
     )  # fmt: skip
 
 
@@ -121,7 +123,7 @@ def _key(work: Work) -> tuple[object, ...]:
         work.pool, tuple(sorted(work.flops.items(), key=lambda f: f[0])), work.vector, work.exponentials,
         tuple(sorted(work.reads.items(), key=lambda f: f[0])),
         tuple(sorted(work.writes.items(), key=lambda f: f[0])),
-        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops, work.barriers, work.held,
+        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops, work.reduces, work.barriers, work.held,
     )  # fmt: skip
 
 

@@ -54,8 +54,9 @@ def price(
 
 def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -> Price:
     found = Price()
-    rate = max(work.flops, key=RATES.index, default="bf16")
-    low = min(work.flops, key=RATES.index, default="bf16")
+    widest = max(work.flops, key=RATES.index, default="bf16")
+    # Weights stream as the kernel's narrowest product does: they are its narrow operand.
+    narrowest = min(work.flops, key=RATES.index, default="bf16")
     if work.flops:
         found.resources["matrix"] = total(
             [n.over(size, rates.flops_per_second(name, attention)) for name, size in work.flops.items()]
@@ -66,21 +67,26 @@ def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -
     if work.exponentials.constant != 0 and exponentials is not None:
         found.resources["exponential"] = n.over(work.exponentials, exponentials)
     reads = {
-        k: n.over(v, rates.memory_bytes_per_second(k, low if k == "weight" else rate))
+        k: n.over(v, rates.memory_bytes_per_second(k, narrowest if k == "weight" else widest))
         for k, v in work.reads.items()
     }
-    writes = {k: n.over(v, rates.memory_bytes_per_second(k, rate)) for k, v in work.writes.items()}
+    writes = {k: n.over(v, rates.memory_bytes_per_second(k, widest)) for k, v in work.writes.items()}
     if reads or writes:
         moved = [*reads.values(), *writes.values()]
         if work.held.constant != 0:
             # What does not fit on chip over a wait inside the kernel is written out and read back.
             spilled = np.maximum(n(work.held) - rates.device.onchip_bytes, 0.0)
-            moved.append(spilled * (2 / rates.memory_bytes_per_second("activation", rate)))
+            moved.append(spilled * (2 / rates.memory_bytes_per_second("activation", widest)))
         found.resources["memory"] = total(moved)
         found.certain_parts = [v for k, v in reads.items() if k != "activation"]
         found.certain_parts += [v for k, v in writes.items() if k == "state"]
     if engine == "link":
-        found.resources["scale-up"] = _wider(n, work.up_out, work.up_in, rates.up_bytes_per_second)
+        found.resources["scale-up"] = _wider(
+            n,
+            work.up_out,
+            work.up_in,
+            rates.reduce_bytes_per_second if work.reduces else rates.up_bytes_per_second,
+        )
         found.resources["scale-out"] = _wider(n, work.far_out, work.far_in, rates.far_bytes_per_second)
     found.latency = _latency(work, n, rates, engine)
     found.floor = (

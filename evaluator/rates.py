@@ -45,7 +45,7 @@ class Rates:
 
     @property
     def vector_per_second(self) -> float:
-        # The published vector rate counts a fused multiply-add as two.
+        # The published rate counts a fused multiply-add as two, so this is a bound for other operations.
         return self.device.vector_flops_per_second * self.efficiency.vector_flops_fraction
 
     @property
@@ -56,6 +56,13 @@ class Rates:
     @property
     def up_bytes_per_second(self) -> float:
         return self.device.scale_up_bytes_per_second * self.efficiency.scale_up_fraction
+
+    @property
+    def reduce_bytes_per_second(self) -> float:
+        """Scale-up rate of an all-reduce: in the switches, where they reduce."""
+        if not self.device.in_network_reduction:
+            return self.up_bytes_per_second
+        return self.device.scale_up_bytes_per_second * self.efficiency.in_network_all_reduce_fraction
 
     @property
     def far_bytes_per_second(self) -> float:

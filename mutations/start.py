@@ -8,15 +8,19 @@ parallelism uses the ranks of dp and tp together. All run on engines of today (v
     tensor-parallel attention, expert-parallel experts with tokens whole over tp (no dispatch along it)
     tensor-parallel attention, tensor-parallel experts
 
-each with and without pipeline stages, with shared experts and dense MLPs cut over tp or replicated.
+each with and without pipeline stages, with shared experts and dense MLPs cut over tp or replicated; and
+tensor-parallel attention with its cache rows dealt out over the same ranks (decode context parallelism).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mutations.anatomy import kinds
 from mutations.edit import Lines, ordered
+from mutations.registry import rule
+from mutations.rule import site
 from rooflang.design import Design, Mesh, Placement, Pool, Shard
 
 _FORMS = (
@@ -46,7 +50,26 @@ def starting_designs(model: Design) -> tuple[Design, ...]:
                 pools = (Pool("main", "any", 1),)
                 design = replace(model, name=name, pools=pools, placement=placement)
                 found.setdefault((placement, pools), design)
-    return tuple(found.values())
+    return (*found.values(), *_context_parallel(tuple(found.values())))
+
+
+def _context_parallel(designs: tuple[Design, ...]) -> Iterator[Design]:
+    """Decode context parallelism on the tensor-parallel ranks, as engines offer it: projections by heads."""
+    spread = rule("context parallel")
+    for design in designs:
+        if (
+            design.placement.pipeline is not None
+            or "MLP replicated" in design.name
+            or "TP" not in design.name
+        ):
+            continue
+        changed = design
+        for name in kinds(design.program, "attention"):
+            where = site(name, axis="tp", projections="heads", windows="whole")
+            if where in spread.sites(changed):
+                changed = spread.apply(changed, where)
+        if changed is not design:
+            yield replace(changed, name=f"{design.name} + CP")
 
 
 def _lines(model: Design, heads: bool, experts: str, narrow: bool) -> list[tuple[str, Lines]]:

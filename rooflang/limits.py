@@ -32,4 +32,4 @@ FORMAT: Final = re.compile(r"(?:index<[A-Za-z_][A-Za-z0-9_]*>|[A-Za-z_][A-Za-z0-
 RESERVED: Final = frozenset({"on", "over", "as", "fuse", "stream", "overlap", "microbatches"})
 
 # Symbols of sizes with a fixed meaning; every other one is the size of a mesh axis.
-FIXED_SYMBOLS: Final = ("B", "Q", "S", "m", "d", "domain")
+FIXED_SYMBOLS: Final = ("B", "Q", "S")

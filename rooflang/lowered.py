@@ -49,7 +49,7 @@ class LocalOp:
     """One local operator or collective.
 
     `sharding` lists, for each name of the iteration space that is cut in this operator, the axes that
-    cut it. Collectives have one operand; `axes` are those that they join, `move` says what they do:
+    cut it. Collectives have one operand; `axes` are those that they join, `operator` says what they do:
 
         all_reduce      partial -> replicated
         reduce_scatter  partial -> split(dim)

@@ -93,11 +93,6 @@ _ALL = (
 )
 OPERATORS: Final[Mapping[str, Operator]] = {o.name: o for o in _ALL}
 
-# Collectives appear in lowered programs only; a design asks for them through its placement.
-COLLECTIVES: Final = (
-    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "keep", "dispatch", "combine", "send",
-)  # fmt: skip
-
 NORM_KINDS: Final = ("rms", "l2", "sum", "sinkhorn")
 
 

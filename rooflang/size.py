@@ -251,10 +251,11 @@ ROUTING: Final = frozenset({"distinct", "copies", "fullest", "rows"})
 def routing(function: str, *arguments: SizeLike, tag: str) -> Size:
     """A routing statistic of the expert choice `tag`.
 
-    distinct(E, k, T)      expected distinct experts of the E on one rank hit by T tokens choosing k of all
+    distinct(E, k, T, R)   expected distinct experts that one of R ranks, each holding E/R, needs for T tokens
+                           choosing k of E
     copies(R, E, k, T)     expected rank copies received by one rank when T tokens are sent to R ranks
     fullest(R, P)          expected token-expert pairs on the fullest of R ranks, of P in all
-    rows(n, k, Q)          expected distinct rows that Q queries read when each picks k of n
+    rows(n, k, Q, R)       expected distinct rows, of the n on one of R ranks, that Q queries picking k read
     """
     if function not in ROUTING:
         raise ValueError(f"a routing function must be one of {sorted(ROUTING)}, but got {function!r}")

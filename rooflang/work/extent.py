@@ -25,9 +25,7 @@ class Extents:
     def dim(self, name: str, axes: tuple[str, ...]) -> Size:
         """The share of a dimension that the fullest rank of these axes holds."""
         size = self.sizes[name]
-        for ranks in (product(axes),) if axes else ():
-            size = ceildiv(size, ranks)
-        return size
+        return ceildiv(size, product(axes)) if axes else size
 
     def elements(self, tensor: Tensor) -> Size:
         """Elements on the fullest rank: choices that spread rows over ranks are taken at their load."""

@@ -62,6 +62,7 @@ def move_work(op: LocalOp, extents: Extents, meshes: dict[str, tuple[str, ...]])
                 far_in=across,
                 up_hops=up_hops,
                 far_hops=far_hops,
+                reduces=True,
             )
         case "reduce_scatter":
             out = mul(size_in, near)

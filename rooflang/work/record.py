@@ -19,6 +19,7 @@ class Work:
     up_out, up_in    bytes on the scale-up links, out and in
     far_out, far_in  bytes on the scale-out links
     up_hops, far_hops    dependent messages on either (0 when the group is a single rank)
+    reduces          the scale-up bytes are an all-reduce, which switches may do in the network
     barriers         how often all blocks of the kernel wait for each other
     held             bytes of the values that must stay on chip over these waits
     """
@@ -35,6 +36,7 @@ class Work:
     far_in: Size = ZERO
     up_hops: Size = ZERO
     far_hops: Size = ZERO
+    reduces: bool = False
     barriers: int = 0
     held: Size = ZERO
 
@@ -53,6 +55,7 @@ class Work:
             self.far_in + other.far_in,
             self.up_hops + other.up_hops,
             self.far_hops + other.far_hops,
+            self.reduces or other.reduces,
             max(self.barriers, other.barriers),
             self.held + other.held,
         )
@@ -77,6 +80,7 @@ class Work:
             short(self.far_in),
             short(self.up_hops),
             short(self.far_hops),
+            self.reduces,
             self.barriers,
             short(self.held),
         )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from rooflang.dtype import format_of, index_dim
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
-from rooflang.size import ZERO, Size, const, mul, routing
-from rooflang.work.extent import Extents, cuts_of
+from rooflang.operators import OPERATORS
+from rooflang.size import ZERO, Size, const, div, mul, routing
+from rooflang.work.extent import Extents, cuts_of, product
 
 
 def producers(unit: Unit) -> Mapping[Tensor, str]:
@@ -21,7 +22,8 @@ def producers(unit: Unit) -> Mapping[Tensor, str]:
     return made
 
 
-VIEWS = frozenset(("slice", "split", "merge", "concat", "keep", "cut"))
+# Operators that move no data: the language's views, and layouts that a rank takes from what it holds.
+VIEWS = frozenset((*(o.name for o in OPERATORS.values() if o.view), "keep", "cut"))
 
 
 def roots(unit: Unit) -> Mapping[Tensor, Tensor]:
@@ -48,35 +50,21 @@ def read_bytes(use: Use, extents: Extents) -> tuple[str, Size]:
     inner = mul(
         *(extents.dim(d, cuts.get(d, ())) for d in tensor.dims if d not in ("B", target)), const(width)
     )
-    route = next(
-        (r for r in extents.routings.values() if r.target == target and _same(r.tag, use.index)), None
-    )
+    route = next((r for r in extents.routings.values() if r.tag == use.index.name.partition("@")[0]), None)
     picks = mul(*(extents.sizes[d] for d in use.index.dims if d not in ("B", "Q")))
     if tensor.kind == "state":
         own = {d: a for d, a in cuts.items() if d != target}
         batch = extents.dim("B", own.get("B", ()))
         rows = routing("rows", extents.dim(target, cuts.get(target, ())), picks, extents.sizes["Q"],
-                       _ranks(cuts.get(target, ())), tag=route.tag if route else "")  # fmt: skip
+                       product(cuts.get(target, ())), tag=route.tag if route else "")  # fmt: skip
         return "state", mul(batch, rows, inner)
     tokens = extents.tokens(cuts_of(use.index))
     if not [d for d in use.index.dims if d not in ("B", "Q")]:
         # A table look-up reads one row per token, of those that this rank holds.
         return "weight", mul(tokens, inner)
-    ranks = _ranks(cuts.get(target, ()))
+    ranks = product(cuts.get(target, ()))
     count = routing("distinct", extents.sizes[target], picks, tokens, ranks, tag=route.tag if route else "")
     return "expert", mul(count, inner)
-
-
-def _ranks(axes: tuple[str, ...]) -> Size:
-    from rooflang.work.extent import product
-
-    return product(axes)
-
-
-def _same(tag: str, index: Tensor) -> bool:
-    return tag.rpartition(".")[2] == index.name.partition("@")[0].partition("~")[0] or tag.endswith(
-        "." + index.name
-    )
 
 
 def write_bytes(op: LocalOp, extents: Extents) -> tuple[str, Size]:
@@ -86,12 +74,6 @@ def write_bytes(op: LocalOp, extents: Extents) -> tuple[str, Size]:
         state = op.operands[0].tensor
         amount = mul(extents.elements(value), format_of(state.dtype).bytes)
         if state.rows == "every" and value.every == 1:
-            amount = mul(amount, const(1) if state.span == 1 else _part(state.span))
+            amount = div(amount, state.span)
         return "state", amount
     return "activation", extents.bytes(op.result)
-
-
-def _part(span: int) -> Size:
-    from rooflang.size import div
-
-    return div(1, span)
