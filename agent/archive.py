@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.points import Analysis
 from evaluator.frontier import Point, front, simultaneous_gain
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An accepted structure. `shares` gives, for some positions in `points`, the step's time by resource.
+    """An accepted structure. `analyses` tell, for some positions in `points`, where the step's time goes.
 
     `gain` is its largest simultaneous gain over the baseline (negative where it is behind everywhere) and
     `best` the position of the point that reaches it. `families` are the kinds of change since the baseline.
@@ -21,7 +22,7 @@ class Member:
     structure_hash: str
     sequence: int
     points: tuple[Point, ...]
-    shares: Mapping[int, Mapping[str, float]]
+    analyses: Mapping[int, Analysis]
     gain: float
     best: int
     pools: int
@@ -30,16 +31,17 @@ class Member:
     depth: int = 0
     same_matrix_work: bool = True
 
-    def shares_at(self, position: int) -> Mapping[str, float]:
-        """The analysed point nearest to a position."""
-        if not self.shares:
-            return {}
-        return self.shares[min(self.shares, key=lambda i: (abs(i - position), i))]
+    @property
+    def analysis(self) -> Analysis:
+        """That of the analysed point nearest to the best one."""
+        if not self.analyses:
+            return Analysis({}, {})
+        return self.analyses[min(self.analyses, key=lambda i: (abs(i - self.best), i))]
 
     @property
     def binding(self) -> str:
         """The resource with the largest share at the best point."""
-        shares = self.shares_at(self.best)
+        shares = self.analysis.resources
         return max(sorted(shares), key=lambda name: shares[name]) if shares else ""
 
 

@@ -140,7 +140,7 @@ class _Run:
             outcomes = self._try(entries, executor, archive, position)
             results = self._judge(entries, outcomes, archive, position)
             told = [
-                Told(r.entry.proposal, r.outcome.status, r.gain, r.improved)
+                Told(r.entry.proposal, r.outcome.status, r.change, r.improved)
                 for r in results
                 if r.entry.proposal is not None
             ]
@@ -223,15 +223,15 @@ class _Run:
         counters = self.store.counters
         results = []
         for item, outcome in zip(entries, outcomes, strict=True):
-            gain, improved = None, False
+            gain, change, improved = None, 0.0, False
             if outcome.status == "accepted":
                 points = tuple(point_from_json(p) for p in outcome.points)
                 gain, _ = gain_of(archive.baseline, points)
                 member = self.store.new_member(archive, item, position.sequence, outcome)
-                before = archive[item.proposal.parent].gain if item.proposal else None
+                change = gain - archive[item.proposal.parent].gain if item.proposal else 0.0
                 extended = archive.add(member)
-                improved = before is not None and (extended or gain > before)
-            results.append(Result(item, outcome, position.sequence, gain, improved))
+                improved = item.proposal is not None and (extended or change > 0)
+            results.append(Result(item, outcome, position.sequence, gain, change, improved))
             position.sequence += 1
             for name, amount in (("structures", 1), (outcome.status, 1), ("points", outcome.evaluated)):
                 counters[name] = counters.get(name, 0) + amount

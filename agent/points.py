@@ -22,6 +22,18 @@ FULL = 0.8
 
 
 @dataclass(frozen=True, slots=True)
+class Analysis:
+    """Shares of a step by resource, and by section and resource; a section counts for those around it too.
+
+    Beyond the resource that sets a kernel's roofline, its launch and message latencies count as `latency`;
+    `capacity` is half the fill of the fullest memory where that is nearly full.
+    """
+
+    resources: Mapping[str, float]
+    sections: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Points:
     """An evaluation whose arrays have one place per point; `sizes` are those of the mesh axes."""
 
@@ -83,17 +95,13 @@ def binding(found: Points, clock: str) -> list[str]:
     return [names[i] for i in np.argmax(values, axis=0)]
 
 
-def shares(found: Points, clock: str, positions: Sequence[int]) -> list[dict[str, float]]:
-    """Shares of the step at some points by resource, among the kernels of what binds.
-
-    Beyond the resource that sets a kernel's roofline, its launch and message latencies count as `latency`;
-    `capacity` is half the fill of the fullest memory where that is nearly full.
-    """
+def analyses(found: Points, clock: str, positions: Sequence[int]) -> list[Analysis]:
+    """Where the step goes at some points, among the kernels of what binds there."""
     e = found.evaluation
     every = binding(found, clock)
     at = list(positions)
     bound = [every[i] for i in at]
-    totals: list[dict[str, float]] = [{} for _ in at]
+    spent: list[dict[tuple[str, str], float]] = [{} for _ in at]
     for item, runs in found.runs():
         price, pool = e.prices[item.work], e.plan.works[item.work].pool
         counted = [i for i, what in enumerate(bound) if _counts(what, pool, item)]
@@ -104,17 +112,29 @@ def shares(found: Points, clock: str, positions: Sequence[int]) -> list[dict[str
         for i in counted:
             name = max(resources, key=lambda n: resources[n][i], default="latency")
             busy = float(resources[name][i]) if resources else 0.0
-            totals[i][name] = totals[i].get(name, 0.0) + busy * float(often[i])
-            totals[i]["latency"] = totals[i].get("latency", 0.0) + float((seconds[i] - busy) * often[i])
+            rest = float(seconds[i]) - busy
+            for key, part in (((item.section, name), busy), ((item.section, "latency"), rest)):
+                spent[i][key] = spent[i].get(key, 0.0) + part * float(often[i])
     fill = np.max([found.wide(m.total) / m.capacity for m in e.memory.values()], axis=0)
-    result = []
-    for i, parts in zip(at, totals, strict=True):
-        whole = sum(parts.values())
-        clean = {k: float(f"{v / whole:.6g}") for k, v in sorted(parts.items()) if v > 0}
-        if fill[i] > FULL:
-            clean["capacity"] = float(f"{fill[i] / 2:.6g}")
-        result.append(clean)
-    return result
+    return [_analysis(parts, float(fill[i])) for i, parts in zip(at, spent, strict=True)]
+
+
+def _analysis(parts: Mapping[tuple[str, str], float], fill: float) -> Analysis:
+    whole = sum(parts.values())
+    resources: dict[str, float] = {}
+    sections: dict[str, dict[str, float]] = {}
+    for (path, resource), seconds in sorted(parts.items()):
+        resources[resource] = resources.get(resource, 0.0) + seconds / whole
+        for name in dict.fromkeys(path.split(".")):
+            inside = sections.setdefault(name, {})
+            inside[resource] = inside.get(resource, 0.0) + seconds / whole
+    if fill > FULL:
+        resources["capacity"] = fill / 2
+    return Analysis(_short(resources), {name: _short(parts) for name, parts in sections.items()})
+
+
+def _short(parts: Mapping[str, float]) -> dict[str, float]:
+    return {k: float(f"{v:.6g}") for k, v in sorted(parts.items()) if v > 0}
 
 
 def _counts(what: str, pool: str, item: Item) -> bool:

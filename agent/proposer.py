@@ -6,11 +6,11 @@ state it goes on as if it had never stopped. It must be deterministic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from agent.archive import Archive, Member
+from agent.archive import Archive
 from mutations.rule import Rule, Site
 from rooflang.design import Design
 
@@ -49,11 +49,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What became of a proposal. `binding` is the resource that it set out to relieve, or empty."""
+    """What became of a proposal. `change` is its gain less its parent's; 0 unless it was accepted.
+
+    `improved` says that it beats its parent or extends the frontier.
+    """
 
     proposal: Proposal
     status: str
-    gain: float | None
+    change: float
     improved: bool
 
 
@@ -108,8 +111,3 @@ def apply_steps(
 def choices_of(rules: Sequence[Rule], design: Design) -> list[tuple[Rule, Site]]:
     """Every rule at every site of a design, in order."""
     return [(rule, site) for rule in rules if rule.exact for site in rule.sites(design)]
-
-
-def best_shares(member: Member) -> Mapping[str, float]:
-    """Shares of the step's time by resource at the analysed point nearest to the member's best one."""
-    return member.shares_at(member.best)

@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One entry of a round with its outcome; `gain` and `improved` compare with the baseline and parent."""
+    """One entry of a round with its outcome.
+
+    `gain` compares with the baseline, `change` is the gain less the parent's, and `improved` says that the
+    entry beats its parent or extends the frontier.
+    """
 
     entry: Entry
     outcome: Outcome
     sequence: int
     gain: float | None
+    change: float
     improved: bool
 
 

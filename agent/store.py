@@ -15,7 +15,7 @@ from agent.archive import Archive, Member, gain_of, point_from_json
 from agent.problem import Problem, identity
 from agent.records import Result, Writer, lineage_of
 from agent.rounds import Entry
-from agent.trial import Json, Judgement, Outcome, refusal, shares_of
+from agent.trial import Json, Judgement, Outcome, analyses_of, refusal
 from agent.versions import evaluator_version, verifier_version
 from evaluator.frontier import Point
 from mutations.registry import rules
@@ -162,7 +162,7 @@ class SearchStore:
             same = same and bool(step.parameters["same_matrix_work"])
         pools = next((int(r["pools"]) for r in records if "pools" in r), 1)
         return Member(
-            name, structure, sequence, points, shares_of(records), gain, best, pools,
+            name, structure, sequence, points, analyses_of(records), gain, best, pools,
             parent.design_hash if parent else "", families, parent.depth + 1 if parent else 0, same,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from agent.guard import violation
-from agent.points import at_points, binding, shares
+from agent.points import Analysis, analyses, at_points, binding
 from agent.problem import Problem, settled
 from evaluator.errors import ConfigurationError
 from evaluator.frontier import Point, front
@@ -171,8 +171,8 @@ def _evaluate(problem: Problem, task: Task, name: str) -> Outcome:
     for record, what in zip(records, binding(found, problem.clock), strict=True):
         record["binding"] = what
     analysed = analysed_positions(len(kept))
-    for position, share in zip(analysed, shares(found, problem.clock, analysed), strict=True):
-        records[position] |= {"shares": share, "pools": len(design.pools)}
+    for position, part in zip(analysed, analyses(found, problem.clock, analysed), strict=True):
+        records[position] |= {"shares": part.resources, "sections": part.sections, "pools": len(design.pools)}
     return Outcome(
         "accepted", points=tuple(records), evaluated=evaluated,
         conventional=_records(conventional),
@@ -206,6 +206,6 @@ def _rounded(point: Point) -> Point:
     )
 
 
-def shares_of(records: tuple[Json, ...]) -> dict[int, Mapping[str, float]]:
+def analyses_of(records: tuple[Json, ...]) -> dict[int, Analysis]:
     """The analysed positions of stored points."""
-    return {i: record["shares"] for i, record in enumerate(records) if "shares" in record}
+    return {i: Analysis(r["shares"], r["sections"]) for i, r in enumerate(records) if "shares" in r}

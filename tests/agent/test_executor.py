@@ -1,0 +1,118 @@
+"""One suite for every executor, and what the pool of processes adds."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent import Executor, Failure, InlineExecutor, ProcessExecutor, WorkerError
+
+
+def scaled(context: int, item: int) -> int:
+    return context * item
+
+
+def picky(context: str, item: int) -> int:
+    if item == 3:
+        raise ValueError(f"{context} {item}")
+    print("a candidate may print")
+    return item
+
+
+def deadly(context: None, item: int) -> int:
+    if item == 5:
+        os._exit(1)
+    return item
+
+
+def deadly_once(context: str, item: int) -> int:
+    mark = Path(context)
+    if item == 5 and not mark.exists():
+        mark.touch()
+        os._exit(1)
+    return item
+
+
+def whoami(context: float, item: int) -> int:
+    time.sleep(context)
+    return os.getpid()
+
+
+@pytest.fixture(params=["inline", "processes", "processes, long chunks"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    made: Executor = InlineExecutor()
+    if request.param != "inline":
+        made = ProcessExecutor(2, chunk=1 if request.param == "processes" else 4)
+    with made:
+        yield made
+
+
+def test_answers_are_in_order_and_each_is_announced_once(executor: Executor) -> None:
+    seen: list[int] = []
+    assert executor.map(scaled, 10, range(9), seen.append) == [10 * i for i in range(9)]
+    assert sorted(seen) == list(range(9))
+    assert executor.map(scaled, 7, [1]) == [7]
+    assert executor.map(scaled, 7, []) == []
+
+
+def test_announcements_come_in_the_caller_s_thread(executor: Executor) -> None:
+    threads: set[threading.Thread] = set()
+    executor.map(scaled, 1, range(4), lambda _: threads.add(threading.current_thread()))
+    assert threads == {threading.current_thread()}
+
+
+def test_an_item_that_raises_fails_alone(executor: Executor) -> None:
+    answers = executor.map(picky, "no", range(6))
+    assert answers[3] == Failure("raised", "ValueError: no 3")
+    assert [a for i, a in enumerate(answers) if i != 3] == [0, 1, 2, 4, 5]
+
+
+def test_an_error_of_the_caller_passes_through(executor: Executor) -> None:
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        executor.map(scaled, 1, range(8), stop)
+
+
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_an_item_that_kills_its_worker_fails_alone(chunk: int) -> None:
+    with ProcessExecutor(2, chunk=chunk) as pool:
+        for _ in range(2):
+            answers = pool.map(deadly, None, range(9))
+            assert isinstance(answers[5], Failure)
+            assert answers[5].reason == "worker_died"
+            assert [a for i, a in enumerate(answers) if i != 5] == [0, 1, 2, 3, 4, 6, 7, 8]
+
+
+def test_an_item_whose_worker_died_once_is_tried_again(tmp_path: Path) -> None:
+    with ProcessExecutor(2, chunk=4) as pool:
+        assert pool.map(deadly_once, str(tmp_path / "mark"), range(9)) == list(range(9))
+
+
+def test_work_is_shared_and_workers_stay() -> None:
+    with ProcessExecutor(2, chunk=1) as pool:
+        pids = set(pool.map(whoami, 0.05, range(6)))
+        assert len(pids) == 2
+        assert os.getpid() not in pids
+        assert set(pool.map(whoami, 0.05, range(6))) == pids
+
+
+def test_a_closed_pool_refuses() -> None:
+    pool = ProcessExecutor(2)
+    pool.close()
+    with pytest.raises(WorkerError):
+        pool.map(scaled, 1, range(3))
+
+
+def test_no_worker_outlives_its_pool() -> None:
+    with ProcessExecutor(2, chunk=1) as pool:
+        pids = [p for p in pool.map(whoami, 0.0, range(4)) if isinstance(p, int)]
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
