@@ -39,7 +39,9 @@ def _legal(op: LocalOp, have: Cell, made: Cell) -> bool:
     match op.operator:
         case "all_reduce":
             return isinstance(have, Partial) and have.kind != "any" and made is None
-        case "reduce_scatter" | "combine":
+        case "reduce_scatter":
+            return isinstance(have, Partial) and have.kind != "any" and made == Split(str(dim))
+        case "combine":
             return isinstance(have, Partial) and have.kind in ("sum", "one") and made == Split(str(dim))
         case "all_gather" | "gather_top":
             return have == Split(str(dim)) and made is None

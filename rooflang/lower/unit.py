@@ -281,4 +281,7 @@ def _note_routing(arguments: tuple[Argument, ...], decisions: Mapping[str, Decis
             continue
         axes = tuple(axis for axis, d in decisions.items() if d.shard == a.target)
         picks = tuple(d for d in a.picks if d not in ("B", "Q"))
-        state.routings.setdefault(a.tag, Routing(a.tag, a.target, picks, axes, a.tensor.kind == "state"))
+        known = state.routings.get(a.tag)
+        # The same choice may also pick from what no axis cuts: those that do decide where rows are sent.
+        if known is None or len(axes) > len(known.axes):
+            state.routings[a.tag] = Routing(a.tag, a.target, picks, axes, a.tensor.kind == "state")
