@@ -165,7 +165,9 @@ def _held(local: Local, op: LocalOp, unit: Unit, ids: Value) -> Mask:
         raise ExecutionError("graph.undefined", f"the choice {tag!r} routes nothing")
     axes = routing.axes or op.axes
     size, cyclic = local.sizes.dim(routing.target), routing.target in local.sizes.rows
-    held, _ = owner(ids.data[0], axes, local.grid, size, cyclic)
+    # Where another axis keeps its own rows, rows for all of its ranks travel along this one.
+    among = tuple(a for a, c in op.result.layout if isinstance(c, Partial))
+    held, _ = owner(ids.data[0], axes, local.grid, size, cyclic, among)
     lost = tuple(local.lead + ids.names.index(n) for n in routing.picks if n in ids.names)
     if local.notice:
         local.notice("routed", local, op, routing, held, ids)

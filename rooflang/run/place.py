@@ -103,20 +103,25 @@ def collect(
     return x.reshape((*x.shape[:lead], *x.shape[lead + grid.rank :])), agree
 
 
-def owner(ids: Array, axes: tuple[str, ...], grid: Grid, size: int, cyclic: bool) -> tuple[Array, Array]:
+def owner(
+    ids: Array,
+    axes: tuple[str, ...],
+    grid: Grid,
+    size: int,
+    cyclic: bool,
+    among: tuple[str, ...] | None = None,
+) -> tuple[Array, Array]:
     """For global positions `ids` (mesh axes first) of a dim cut over `axes`: whether this rank holds
-    them, and where. The result varies along the axes that cut."""
+    them, and where. With `among` only the rank's place along those axes is asked for."""
     held: Array = np.asarray(ids >= 0)
     local = ids
     extra = ids.ndim - grid.rank
     for axis in axes:
         ranks = grid.size(axis)
-        here = grid.coordinate(axis).reshape(*grid.coordinate(axis).shape, *([1] * extra))
-        if cyclic:
-            held = np.asarray(held & (local % ranks == here))
-            local = local // ranks
-        else:
-            size //= ranks
-            held = np.asarray(held & (local // size == here))
-            local = local % size
+        here = grid.coordinate(axis)
+        here = here.reshape(*here.shape, *([1] * extra))
+        size //= ranks
+        place, local = (local % ranks, local // ranks) if cyclic else (local // size, local % size)
+        if among is None or axis in among:
+            held = np.asarray(held & (place == here))
     return held, np.where(held, local, 0)

@@ -104,6 +104,7 @@ PLACEMENTS = [
     ("moe", "ep=8", ("moe: B over ep", "experts: X over ep"), {}),
     ("moe", "dp=2 tp=4", ("moe: B over dp", "experts: X over tp"), {}),
     ("moe", "dp=2 tp=4", ("moe: B over dp tp", "experts: X over dp tp"), {}),
+    ("moe", "dp=2 tp=4", ("moe: B over tp", "experts: X over dp tp"), {}),
     ("moe", "tp=4", ("moe: F over tp",), {}),
     ("moe", "dp=2 tp=4", ("moe: B over dp", "experts: X over dp", "experts: F over tp"), {}),
     ("moe", "dp=2 tp=4", ("moe: B over dp tp", "experts: X over dp", "experts: F over tp"), {}),

@@ -44,6 +44,9 @@ RIGHT = {
         MODEL, "dp=2 tp=4", "attention: B over dp", "attention: K over tp", "moe: B over dp tp",
         "experts: X over dp tp",
     ),
+    "experts over more axes than tokens": design(
+        MODEL, "dp=2 tp=4", "attention: B over dp tp", "moe: B over tp", "experts: X over dp tp"
+    ),
     "cp": design(MODEL, "cp=8", "attention: S over cp"),
     "cp+tp": design(MODEL, "cp=2 tp=4", "attention: S over cp", "attention: K over tp", "moe: X over tp"),
     "two pools": design(
