@@ -187,14 +187,14 @@ class _Run:
         tasks: list[Task] = []
         places: list[int] = []
         for number, item in enumerate(entries):
-            known = None if conventional else self.store.known_outcome(item)
+            judgement, known = (None, None) if conventional else self.store.known(item)
             if known is not None:
                 outcomes[number] = known
                 continue
             same = item.proposal is None or (
                 item.proposal.same_matrix_work and archive[item.proposal.parent].same_matrix_work
             )
-            tasks.append(Task(item.design, same, conventional[number] if conventional else 0))
+            tasks.append(Task(item.design, same, conventional[number] if conventional else 0, judgement))
             places.append(number)
         laboratory = replace(self.laboratory, proofs=self.proofs)
         done = 0
@@ -206,10 +206,11 @@ class _Run:
             self.store.heartbeat()
             self._report("baseline" if position.round == 0 else "search", position, archive)
 
-        for number, answer in zip(places, executor.map(try_candidate, laboratory, tasks, count), strict=True):
+        answers = executor.map(try_candidate, laboratory, tasks, count)
+        for number, task, answer in zip(places, tasks, answers, strict=True):
             if isinstance(answer, Failure):
                 answer = failed(entries[number].design, answer.reason, answer.detail)
-            elif answer.judgement is not None:
+            elif answer.judgement is not None and task.judgement is None:
                 self.milliseconds.append(answer.judgement.milliseconds)
                 self.proofs |= answer.proofs
             outcomes[number] = answer

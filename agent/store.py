@@ -179,21 +179,21 @@ class SearchStore:
             found = self._designs[design_hash] = parse(self.database.get_design(design_hash).text)
         return found
 
-    def known_outcome(self, item: Entry) -> Outcome | None:
-        """What an earlier search found out about a structure; None unless all of it is stored."""
+    def known(self, item: Entry) -> tuple[Judgement | None, Outcome | None]:
+        """What an earlier search found out about a structure: the verdict, and all of it if all is stored."""
         found = self.database.find_certificate(self.reference_hash, item.structure_hash, verifier_version())
         if found is None:
-            return None
+            return None, None
         reasons = tuple((str(code), str(text)) for code, text in found.body["reasons"])
         judgement = Judgement(found.verdict == "accepted", reasons, dict(found.body), 0.0)
         name, text = design_hash(item.design), print_design(item.design)
         if not judgement.accepted:
-            return refusal(judgement, name, text)
+            return judgement, refusal(judgement, name, text)
         stored = self.database.get_evaluation(name, self.conditions)
         if stored is None:
-            return None
+            return judgement, None
         points = tuple(dict(p) for p in stored.points)
-        return Outcome("accepted", design_hash=name, text=text, judgement=judgement, points=points)
+        return judgement, Outcome("accepted", (), "", name, text, judgement, points)
 
     def path_to(self, design_hash: str) -> list[db.Lineage]:
         """The steps from a conventional design to this one, in order, within this search."""

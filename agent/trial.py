@@ -60,7 +60,7 @@ Verify: TypeAlias = Callable[[Design, Design, int, Proofs], Judgement]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A structure to try; `verified` says that a certificate is stored already.
+    """A structure to try; `judgement` is the verifier's if that is known already.
 
     `conventional` is the number of micro-batches (per stage) at which it belongs to the baseline; such a
     structure is evaluated whatever the verdict. 0 for all others.
@@ -69,7 +69,7 @@ class Task:
     design: Design
     same_matrix_work: bool = True
     conventional: int = 0
-    verified: bool = False
+    judgement: Judgement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def try_candidate(laboratory: Laboratory, task: Task) -> Outcome:
 
 def _try(laboratory: Laboratory, task: Task, proofs: Proofs) -> Outcome:
     name, text = design_hash(task.design), print_design(task.design)
-    judgement = None
-    if not task.verified:
+    judgement = task.judgement
+    if judgement is None:
         reference = laboratory.problem.reference()
         judgement = laboratory.verify(reference, task.design, laboratory.problem.seed, proofs)
     refused = judgement is not None and not judgement.accepted

@@ -35,7 +35,9 @@ def test_a_real_search_finds_and_explains_a_better_design(tmp_path: Path) -> Non
         assert design_hash(design) == best.design
         assert structure_hash(structure_of(design)) == certificate.candidate_structure_hash
         e = at_point(design, problem.devices(design), problem.scenario, best.new, setting=problem.setting)
-        assert float(e.per_user(problem.clock)) == pytest.approx(best.new.tokens_per_second_per_user, rel=1e-9)
+        assert float(e.per_user(problem.clock)) == pytest.approx(
+            best.new.tokens_per_second_per_user, rel=1e-9
+        )
         told = explain(problem, database, best)
         assert told.changes
         assert told.sensitivity["as assumed"] == pytest.approx(best.gain, rel=1e-6)

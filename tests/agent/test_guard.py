@@ -67,7 +67,9 @@ def test_a_design_that_does_less_is_stored_as_failed() -> None:
             ),
         ),
     )  # fmt: skip
-    kernels = tuple(replace(f, values=tuple(v for v in f.values if v != "m_up")) for f in lazy.schedule.fusions)
+    kernels = tuple(
+        replace(f, values=tuple(v for v in f.values if v != "m_up")) for f in lazy.schedule.fusions
+    )
     lazy = lazy.with_(schedule=replace(lazy.schedule, fusions=kernels))
     laboratory = Laboratory(PROBLEM, accept)
     outcome = try_candidate(laboratory, Task(lazy))

@@ -62,12 +62,14 @@ def left(database: Database, problem: Problem = PROBLEM) -> dict[str, Any]:
     )
     return {
         "candidates": [
-            (c.sequence_number, c.round_number, c.design_hash, c.status, c.proposer, c.reasons, c.detail, c.gain,
-             c.certificate_hash)
+            (c.sequence_number, c.round_number, c.design_hash, c.status, c.proposer, c.reasons, c.detail,
+             c.gain, c.certificate_hash)
             for c in candidates
         ],
         "texts": [database.get_design(c.design_hash).text for c in candidates],
-        "evaluations": [(e.design_hash, e.points) for e in database.list_evaluations(search.id, store.conditions)],
+        "evaluations": [
+            (e.design_hash, e.points) for e in database.list_evaluations(search.id, store.conditions)
+        ],
         "baseline": baseline.points if baseline else None,
         "lineage": lineage,
         "rules": [(r.rule, r.resource, r.proposed, r.accepted, r.improved)
