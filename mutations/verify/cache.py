@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from mutations.verify.verdict import Reason
-from rooflang.lowered import Unit
+from rooflang.lowered import LocalOp, Unit
 
 VERSION = "1"  # of the meaning of a stored result
 _MOST = 20_000
@@ -59,10 +59,28 @@ class Results:
         self._found[content(a), content(b), context] = (a, b, reasons)
 
 
+_SAME: dict[Hashable, Hashable] = {}
+_KNOWN: dict[int, tuple[Hashable, Hashable]] = {}
+
+
+def _one(part: Hashable, plain: Callable[[Any], Hashable] = lambda part: part) -> int:
+    """The identity of the one object that stands for all equal parts (after `plain`)."""
+    known = _KNOWN.get(id(part))
+    if known is None:
+        meant = plain(part)
+        known = _KNOWN[id(part)] = (part, _SAME.setdefault(meant, meant))
+    return id(known[1])
+
+
+def _without_kernels(ops: tuple[LocalOp, ...]) -> Hashable:
+    """Fusing changes no value."""
+    return ("ops", *(replace(op, kernel="") for op in ops))
+
+
 def content(unit: Unit) -> tuple[int, ...]:
-    """Identities of what makes a unit, its path apart."""
-    parts = (unit.ops, unit.inputs, unit.outputs, unit.weights, unit.states, unit.routings)
-    return tuple(map(id, parts))
+    """What makes a unit, its path and its kernels apart, as identities."""
+    parts = (unit.inputs, unit.outputs, unit.weights, unit.states, unit.routings)
+    return (_one(unit.ops, _without_kernels), *map(_one, parts))
 
 
 def _moved(reasons: tuple[Reason, ...], old: str, new: str) -> tuple[Reason, ...]:

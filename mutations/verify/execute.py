@@ -1,4 +1,4 @@
-"""Comparison of one pair of units over two size assignments and three steps each."""
+"""Comparison of one pair of units over two size assignments and the steps of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mutations.verify.reference import MOST_RUNS, ReferenceRun, known_runs
 from mutations.verify.trace import first_difference
 from mutations.verify.verdict import Reason
 from rooflang.lowered import Lowered, Unit
-from rooflang.run import ExecutionError, Outcome, Step, Tally, Trial, Value, refit, shrink_units
+from rooflang.run import CONTEXT, ExecutionError, Outcome, Step, Tally, Trial, Value, refit, shrink_units
 
 VARIANTS = (0, 1)
 # Given a unit, its test sizes and its tally: what is wrong between formula and execution, in words.
@@ -147,9 +147,8 @@ def _work(job: Job, pair: Pair, theirs: Side, trial: Trial) -> tuple[Reason, ...
     """Layer 3: what was executed against the formula, at a step in which every slot holds a token."""
     if job.work_formula is None:
         return ()
-    batch = trial.sizes.dim("B")
-    start = trial.steps[1].start
-    step = Step((min(start),) * batch, (trial.steps[1].queries,) * batch, trial.steps[1].queries)
+    batch, queries = trial.sizes.dim("B"), max(1, trial.cut)
+    step = Step((CONTEXT - queries,) * batch, (queries,) * batch, queries)
     runner = Runner(theirs, {}, trial, job.seed)
     tally = Tally()
     runner.machine.notice = tally.notice

@@ -41,4 +41,4 @@ def refit(trial: Trial, programs: Sequence[Lowered], units: Sequence[Unit], vari
         if over not in facts.rows and 2 * sizes.dims[picks] >= sizes.dims[over]:
             return None
     rows = sizes.rows | frozenset(facts.rows)
-    return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps)
+    return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps, trial.cut)

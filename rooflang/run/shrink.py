@@ -21,7 +21,7 @@ from rooflang.run.value import ExecutionError
 from rooflang.size import Size
 
 SERIES = "Z"  # the two series of an overlapping pool
-CONTEXT = 8  # tokens per sequence after the three steps
+CONTEXT = 8  # tokens per sequence after the last step
 _AXES = {0: ((3,), (2, 3), (2, 3, 4), (2, 2, 2, 3)), 1: ((2,), (3, 2), (3, 2, 4), (2, 2, 3, 2))}
 _SPANS = (2, 3, 4, 5, 6)
 _WINDOWS = (3, 5, 4, 6, 2)
@@ -33,6 +33,7 @@ class Trial:
 
     sizes: Sizes
     steps: tuple[Step, ...]
+    cut: int = 1  # what the query slots of a step divide by
 
 
 def shrink(programs: Sequence[Lowered], variant: int = 0) -> Trial:
@@ -91,6 +92,7 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
         factor = lcm(factor, *(2 * literals["groups", g] for g in facts.groups.get(name, ())))
         step[value] = lcm(step.get(value, 1), factor)
     chosen = solve(facts, step, variant)
+    cached = any(t.kind == "state" for t in found)
     batch = lcm(facts.step.get("B", 1), 1)
     batch *= -(-3 // batch)
     cut = facts.step.get("Q", 1)
@@ -119,7 +121,7 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
             )
     literals.update({("start", v): chosen[v] for v in facts.literals.get("start", ())})
     literals.update({("last", v): chosen.get(-v, chosen.get(v, v)) for v in facts.literals.get("last", ())})
-    return Trial(Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant))
+    return Trial(Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant, cached), cut)
 
 
 def used_axes(units: Sequence[Unit]) -> frozenset[str]:
@@ -196,14 +198,19 @@ def _evaluated(size: Size | None, chosen: dict[int, int], batch: int, name: str)
     return max(int(size.at(**values)), 1)
 
 
-def _steps(batch: int, cut: int, variant: int) -> tuple[Step, ...]:
-    """7, 2 and 1 tokens with ragged lengths that are equal at the last step."""
+def _steps(batch: int, cut: int, variant: int, cached: bool) -> tuple[Step, ...]:
+    """Ragged steps from empty caches to CONTEXT tokens: two of them, in the second assignment one.
+
+    Without caches nothing is carried from step to step, and one step of two slots shows all.
+    """
     late = [(b + variant) % 3 for b in range(batch)]
-    widths = [-(-q // cut) * cut for q in (CONTEXT - 1, 2, 1)]
-    first = tuple(CONTEXT - 1 - n for n in late)
     zero = tuple(0 for _ in late)
+    if not cached:
+        return (Step(zero, tuple(1 + (b + variant) % 2 for b in range(batch)), -(-2 // cut) * cut),)
+    if variant:
+        return (Step(zero, tuple(CONTEXT - n for n in late), -(-CONTEXT // cut) * cut),)
+    first = tuple(CONTEXT - 2 - n for n in late)
     return (
-        Step(zero, first, widths[0]),
-        Step(first, tuple(late), widths[1]),
-        Step(tuple(CONTEXT - 1 for _ in late), tuple(1 for _ in late), widths[2]),
+        Step(zero, first, -(-(CONTEXT - 2) // cut) * cut),
+        Step(first, tuple(CONTEXT - n for n in first), -(-4 // cut) * cut),
     )
