@@ -12,6 +12,7 @@ from mutations.verify.degree import bound, degree
 from mutations.verify.execute import VARIANTS, Job, WorkFormula, compare
 from mutations.verify.pairing import Pair, pair
 from mutations.verify.verdict import Reason, Verdict
+from mutations.verify.work import work_differences
 from rooflang.check import check
 from rooflang.design import Design, Placement, Schedule
 from rooflang.errors import DesignError, RoofLangError
@@ -31,12 +32,13 @@ def verify(
     *,
     cache: Cache | None = None,
     hashes: Mapping[str, str] | None = None,
-    work_formula: WorkFormula | None = None,
+    work_formula: WorkFormula | None = work_differences,
 ) -> Verdict:
     """Whether the candidate computes what the reference computes.
 
     The reference runs on one device: its placement does not matter. `hashes` go into the certificate;
-    `work_formula` compares executed work with the cost formulas. User errors are reasons, never exceptions.
+    `work_formula` compares executed work with the cost formulas (None leaves that layer out). User errors
+    are reasons, never exceptions.
     """
     began = perf_counter()
     try:
@@ -56,7 +58,7 @@ def verify_lowered(
     *,
     cache: Cache | None = None,
     hashes: Mapping[str, str] | None = None,
-    work_formula: WorkFormula | None = None,
+    work_formula: WorkFormula | None = work_differences,
     began: float | None = None,
 ) -> Verdict:
     """The same for a candidate that is already lowered."""
@@ -74,12 +76,7 @@ def verify_lowered(
     found: list[Reason] = []
     changed: list[Pair] = []
     for p in pairs:
-        if (
-            work_formula is None
-            and job.microbatches == 1
-            and p.reference is not None
-            and identical(p.reference, p.candidate)
-        ):
+        if job.microbatches == 1 and p.reference is not None and identical(p.reference, p.candidate):
             continue
         changed.append(p)
         found.extend(_compared(job, p, cache))
@@ -136,10 +133,9 @@ def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
         used_meshes(p.candidate, job.candidate.meshes),
         job.seed,
         min(job.microbatches, 2),
+        job.work_formula is not None,
     )
     first = p.candidate if p.reference is None else p.reference
-    if job.work_formula is not None:
-        return compare(job, p)
     known = _RESULTS.get(first, p.candidate, context, cache)
     if known is None:
         known = compare(job, p)

@@ -121,7 +121,9 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
             )
     literals.update({("start", v): chosen[v] for v in facts.literals.get("start", ())})
     literals.update({("last", v): chosen.get(-v, chosen.get(v, v)) for v in facts.literals.get("last", ())})
-    return Trial(Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant, cached), cut)
+    return Trial(
+        Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant, cached), cut
+    )
 
 
 def used_axes(units: Sequence[Unit]) -> frozenset[str]:

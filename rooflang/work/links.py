@@ -49,6 +49,10 @@ def move_work(op: LocalOp, extents: Extents, meshes: dict[str, tuple[str, ...]])
     near, far = ONE - div(1, g), ONE - div(1, h)
     size_in, size_out = extents.bytes(source), extents.bytes(result)
     up_hops, far_hops = _some(g), _some(h)
+    if op.operator == "all_reduce":
+        size_in = size_out  # every row takes part, also those that a rank only holds as zeros
+    elif op.operator == "reduce_scatter":
+        size_in = mul(size_out, n)
     match op.operator:
         case "all_reduce":
             plain = mul(2, size_in, near)
