@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,12 @@ from evaluator.frontier import Point, front, simultaneous_gain
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An accepted structure. `analyses` tell, for some positions in `points`, where the step's time goes.
+    """An accepted structure.
 
     `gain` is its largest simultaneous gain over the baseline (negative where it is behind everywhere) and
-    `best` the position of the point that reaches it. `families` are the kinds of change since the baseline.
+    `best` the position of the point that reaches it. `analyses` tell, for some positions in `points`, where
+    the step's time goes; `root` is the conventional structure that it grew from, and `families` are the kinds
+    of change since.
     """
 
     design_hash: str
@@ -26,6 +28,7 @@ class Member:
     gain: float
     best: int
     pools: int
+    root: str = ""
     parent: str = ""
     families: frozenset[str] = frozenset()
     depth: int = 0
@@ -73,7 +76,7 @@ class Archive:
         self._members[member.design_hash] = member
         before = self._frontier
         self._frontier = front([*before, *member.points])
-        cell = (member.binding, member.pools, member.families)
+        cell = (member.root, member.binding, member.pools, member.families)
         holder = self._elites.get(cell)
         if holder is None or member.gain > self._members[holder].gain:
             self._elites[cell] = member.design_hash
@@ -84,36 +87,27 @@ class Archive:
         return sorted(self._members.values(), key=lambda m: (m.depth, m.sequence))
 
     def promising(self) -> list[Member]:
-        """Elites and members on the frontier, the largest gain first; the leader of each cell goes ahead."""
+        """Elites and members on the frontier: the best of every root, then the second of each, and so on.
+
+        Roots go by their best gain. Of members whose best points are equal (a change that does nothing there)
+        only the first counts.
+        """
         names = {*self._elites.values(), *(p.design for p in self._frontier)} & set(self._members)
         ranked = sorted((self._members[n] for n in names), key=lambda m: (-m.gain, m.sequence))
-        met: set[tuple[str, int]] = set()
-        first: list[Member] = []
-        later: list[Member] = []
-        for member in ranked:
-            cell = (member.binding, member.pools)
-            (later if cell in met else first).append(member)
-            met.add(cell)
-        return _interleave(ranked, first)
+        met: set[tuple[float, float]] = set()
+        places: dict[str, int] = {}
+        keyed: list[tuple[int, int, Member]] = []
+        for number, member in enumerate(ranked):
+            point = member.points[member.best]
+            look = (point.tokens_per_second_per_user, point.tokens_per_second_per_gpu)
+            if look not in met:
+                met.add(look)
+                place = places[member.root] = places.get(member.root, -1) + 1
+                keyed.append((place, number, member))
+        return [member for _, _, member in sorted(keyed, key=lambda key: key[:2])]
 
     def members(self) -> tuple[Member, ...]:
         return tuple(self._members.values())
-
-
-def _interleave(ranked: Sequence[Member], diverse: Iterable[Member]) -> list[Member]:
-    """Two by rank, then one for diversity, and so on, each member once."""
-    by_rank, by_cell = iter(ranked), iter(diverse)
-    found: dict[str, Member] = {}
-    while len(found) < len(ranked):
-        for source, wanted in ((by_rank, 2), (by_cell, 1)):
-            taken = 0
-            for member in source:
-                if member.design_hash not in found:
-                    found[member.design_hash] = member
-                    taken += 1
-                if taken == wanted:
-                    break
-    return list(found.values())
 
 
 def gain_of(baseline: Sequence[Point], points: Sequence[Point]) -> tuple[float, int]:

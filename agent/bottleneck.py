@@ -4,78 +4,98 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 from agent.archive import Member
 from agent.proposer import Json, Proposal, Told, View, apply_steps
 from mutations.rule import Rule, Site
 
-SINGLES = 8
+SINGLES = 9
 """Single steps from a member that are tried, the most promising first."""
 
-COMBINED = 4
-"""Of those, how many are combined in twos and threes."""
+COMBINED = 5
+"""Of those that helped, how many are combined in threes and twos."""
 
-OPEN = 6
-"""Members that take turns."""
+TURNS = (0, 1, 2, 0, 3, 1, 0, 4, 2, 0, 5, 1)
+"""Who is next among the open members, the best one first."""
 
 HOPE = 0.05
 """Gain that a rule is credited with before it was tried; it counts like one trial."""
 
 
+@dataclass
+class Plan:
+    """What is left to try from a member: groups of positions in the list of all its choices.
+
+    `waiting` single steps were proposed and have no result yet; `helped` are (position, gain over the
+    member) of those that did.
+    """
+
+    groups: list[list[int]]
+    waiting: list[int] = field(default_factory=list)
+    helped: list[tuple[int, float]] = field(default_factory=list)
+    combined: bool = False
+
+
 class Bottleneck:
-    """For each member, in order of gain: steps by the time that they can relieve, combined and alone.
+    """For each member, by gain: steps by the time that they can relieve, then those that helped together.
 
     A step is worth the share of the time that its rule relieves at its site, times what the rule has gained
-    so far. State: per open member the plan that is left (positions in the list of all choices), and per rule
-    how often it was tried and what it gained in all.
+    so far. State: the plans of open members, and per rule how often it was tried and what it gained.
     """
 
     name = "bottleneck"
 
     def __init__(self, state: Json | None = None) -> None:
         state = state or {}
-        self._plans: dict[str, list[list[int]]] = {k: list(v) for k, v in state.get("plans", {}).items()}
+        self._plans = {name: _plan_from(plan) for name, plan in state.get("plans", {}).items()}
         self._closed: dict[str, None] = dict.fromkeys(state.get("closed", []))
-        self._gained: dict[str, tuple[int, float]] = {
-            k: (n, g) for k, (n, g) in state.get("gained", {}).items()
-        }
+        gained = state.get("gained", {})
+        self._gained: dict[str, tuple[int, float]] = {k: (n, g) for k, (n, g) in gained.items()}
 
     def ask(self, view: View, budget: int) -> Iterator[Proposal]:
-        turns = [self._turn(view, m) for m in self._open(view)]
-        while turns:
-            for turn in list(turns):
-                proposal = next(turn, None)
-                if proposal is None:
-                    turns.remove(turn)
-                else:
+        members = [m for m in view.archive.promising() if m.design_hash not in self._closed]
+        turns = [self._turn(view, m) for m in members[: max(TURNS) + 1]]
+        left = set(range(len(turns)))
+        while left:
+            for number in TURNS:
+                proposal = next(turns[number], None) if number in left else None
+                if proposal is not None:
                     yield proposal
-
-    def _open(self, view: View) -> list[Member]:
-        wanted = [m for m in view.archive.promising() if m.design_hash not in self._closed]
-        return wanted[:OPEN]
+                else:
+                    left.discard(number)
 
     def _turn(self, view: View, member: Member) -> Iterator[Proposal]:
         name = member.design_hash
         design, choices = view.design(name), view.choices(name)
-        if name not in self._plans:
-            self._plans[name] = self._plan(member, choices)
-        while self._plans[name]:
-            chosen = [choices[i] for i in self._plans[name].pop(0)]
-            proposal = apply_steps(design, chosen, name, _prediction(member, chosen))
-            if proposal is not None:
-                yield proposal
+        plan = self._plans.get(name)
+        if plan is None:
+            plan = self._plans[name] = Plan(self._first(member, choices))
+        while True:
+            while plan.groups:
+                group = plan.groups.pop(0)
+                chosen = [choices[i] for i in group]
+                proposal = apply_steps(design, chosen, name, _prediction(member, chosen))
+                if proposal is not None:
+                    if len(group) == 1:
+                        plan.waiting.append(group[0])
+                    yield replace(proposal, positions=tuple(group))
+            if plan.waiting:
+                return  # until their results are told
+            if plan.combined:
+                break
+            plan.combined = True
+            best = [i for i, _ in sorted(plan.helped, key=lambda pair: (-pair[1], pair[0]))][:COMBINED]
+            plan.groups = [list(g) for size in (3, 2) for g in itertools.combinations(best, size)]
         del self._plans[name]
         self._closed[name] = None
 
-    def _plan(self, member: Member, choices: Sequence[tuple[Rule, Site]]) -> list[list[int]]:
-        """Positions of the steps to take together, in the order to try."""
+    def _first(self, member: Member, choices: Sequence[tuple[Rule, Site]]) -> list[list[int]]:
+        """The three most promising steps at once, then the most promising ones alone."""
         scores = {i: self._score(member, rule, site) for i, (rule, site) in enumerate(choices)}
         ordered = sorted((i for i in scores if scores[i] > 0), key=lambda i: (-scores[i], i))
         singles = _distinct(ordered, choices)[:SINGLES]
-        top = singles[:COMBINED]
-        several = [list(g) for size in (3, 2) for g in itertools.combinations(top, size)]
-        first = [several[0]] if several else []
-        return [*first, *([i] for i in singles), *several[1:]]
+        return [singles[:3], *([i] for i in singles)] if len(singles) > 2 else [[i] for i in singles]
 
     def _score(self, member: Member, rule: Rule, site: Site) -> float:
         tried, gained = self._gained.get(rule.name, (0, 0.0))
@@ -87,13 +107,25 @@ class Bottleneck:
             for step in steps:
                 tried, gained = self._gained.get(step.rule, (0, 0.0))
                 self._gained[step.rule] = (tried + 1, gained + max(0.0, item.change) / len(steps))
+            plan = self._plans.get(item.proposal.parent)
+            if plan is not None and len(item.proposal.positions) == 1 and item.change > 0:
+                plan.helped.append((item.proposal.positions[0], item.change))
+        for plan in self._plans.values():
+            plan.waiting = []  # those without a result were known structures
 
     def state(self) -> Json:
         return {
-            "plans": {k: [list(g) for g in v] for k, v in self._plans.items()},
+            "plans": {name: asdict(plan) for name, plan in self._plans.items()},
             "closed": list(self._closed),
-            "gained": {k: list(v) for k, v in self._gained.items()},
+            "gained": {name: list(pair) for name, pair in self._gained.items()},
         }
+
+
+def _plan_from(stored: Json) -> Plan:
+    helped = [(int(i), float(change)) for i, change in stored["helped"]]
+    return Plan(
+        [list(g) for g in stored["groups"]], list(stored["waiting"]), helped, bool(stored["combined"])
+    )
 
 
 def _relieved(member: Member, rule: Rule, site: Site) -> float:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from agent.archive import Archive, gain_of, point_from_json
+from agent.archive import Archive, point_from_json
 from agent.discovery import SearchResult, conclude
 from agent.executor import Executor, Failure, executor_for
 from agent.judge import verify_design
@@ -226,9 +226,8 @@ class _Run:
         for item, outcome in zip(entries, outcomes, strict=True):
             gain, change, improved = None, 0.0, False
             if outcome.status == "accepted":
-                points = tuple(point_from_json(p) for p in outcome.points)
-                gain, _ = gain_of(archive.baseline, points)
                 member = self.store.new_member(archive, item, position.sequence, outcome)
+                gain = member.gain
                 change = gain - archive[item.proposal.parent].gain if item.proposal else 0.0
                 extended = archive.add(member)
                 improved = item.proposal is not None and (extended or change > 0)

@@ -29,7 +29,8 @@ class Step:
 class Proposal:
     """A design made from a parent by rules in turn. `prediction` says in words what it should do.
 
-    `same_matrix_work` is false when a rule declares that it changes the matrix FLOPs.
+    `same_matrix_work` is false when a rule declares that it changes the matrix FLOPs; `positions` are the
+    proposer's own note.
     """
 
     parent: str
@@ -37,6 +38,7 @@ class Proposal:
     design: Design
     prediction: str
     same_matrix_work: bool = True
+    positions: tuple[int, ...] = ()
 
     @property
     def rule(self) -> str:

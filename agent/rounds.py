@@ -35,7 +35,7 @@ def entry(design: Design, proposer: str, proposal: Proposal | None = None, resou
 
 
 class Mix:
-    """Proposers that share a round: two places in three for `bottleneck`, the rest for `exhaustive`.
+    """Proposers that share a round: three places in four for `bottleneck`, the rest for `exhaustive`.
 
     One that has nothing left gives its places to the other.
     """
@@ -106,6 +106,6 @@ class Mix:
 def _shares(size: int, proposers: int) -> list[int]:
     if proposers == 1:
         return [size]
-    first = -(-2 * size // 3)
+    first = -(-3 * size // 4)
     rest = size - first
     return [first, rest, *([0] * (proposers - 2))]

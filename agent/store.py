@@ -162,9 +162,20 @@ class SearchStore:
             same = same and bool(step.parameters["same_matrix_work"])
         pools = next((int(r["pools"]) for r in records if "pools" in r), 1)
         return Member(
-            name, structure, sequence, points, analyses_of(records), gain, best, pools,
-            parent.design_hash if parent else "", families, parent.depth + 1 if parent else 0, same,
-        )  # fmt: skip
+            design_hash=name,
+            structure_hash=structure,
+            sequence=sequence,
+            points=points,
+            analyses=analyses_of(records),
+            gain=gain,
+            best=best,
+            pools=pools,
+            root=parent.root if parent else name,
+            parent=parent.design_hash if parent else "",
+            families=families,
+            depth=parent.depth + 1 if parent else 0,
+            same_matrix_work=same,
+        )
 
     def new_member(self, archive: Archive, item: Entry, sequence: int, outcome: Outcome) -> Member:
         """The member that an accepted entry makes."""
