@@ -123,7 +123,7 @@ def _key(work: Work) -> tuple[object, ...]:
         work.pool, tuple(sorted(work.flops.items(), key=lambda f: f[0])), work.vector, work.exponentials,
         tuple(sorted(work.reads.items(), key=lambda f: f[0])),
         tuple(sorted(work.writes.items(), key=lambda f: f[0])),
-        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops, work.reduces, work.barriers, work.held,
+        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops, work.reduces, work.waits, work.held,
     )  # fmt: skip
 
 

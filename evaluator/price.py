@@ -112,7 +112,7 @@ def _combine(price: Price) -> Value:
 def _latency(work: Work, n: Numeric, rates: Rates, engine: str) -> Value:
     e = rates.efficiency
     if engine == "compute":
-        return e.kernel_gap_seconds + e.kernel_barrier_seconds * work.barriers
+        return e.kernel_barrier_seconds if work.waits else e.kernel_gap_seconds
     routed = any(_mentions(size) for size in (work.up_out, work.up_in, work.far_out, work.far_in))
     near = e.scale_up_dispatch_latency_seconds if routed else e.scale_up_latency_seconds
     if not near and not e.scale_out_latency_seconds:

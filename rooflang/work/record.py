@@ -20,8 +20,8 @@ class Work:
     far_out, far_in  bytes on the scale-out links
     up_hops, far_hops    dependent messages on either (0 when the group is a single rank)
     reduces          the scale-up bytes are an all-reduce, which switches may do in the network
-    barriers         how often all blocks of the kernel wait for each other
-    held             bytes of the values that must stay on chip over these waits
+    waits            a later stage of a kernel: all its blocks wait for those of the stage before
+    held             bytes of the values that must stay on chip over that wait
     """
 
     pool: str
@@ -37,7 +37,7 @@ class Work:
     up_hops: Size = ZERO
     far_hops: Size = ZERO
     reduces: bool = False
-    barriers: int = 0
+    waits: bool = False
     held: Size = ZERO
 
     def plus(self, other: Work) -> Work:
@@ -56,7 +56,7 @@ class Work:
             self.up_hops + other.up_hops,
             self.far_hops + other.far_hops,
             self.reduces or other.reduces,
-            max(self.barriers, other.barriers),
+            self.waits or other.waits,
             self.held + other.held,
         )
 
@@ -81,7 +81,7 @@ class Work:
             short(self.up_hops),
             short(self.far_hops),
             self.reduces,
-            self.barriers,
+            self.waits,
             short(self.held),
         )
 
@@ -97,7 +97,7 @@ def _join(a: Mapping[str, Size], b: Mapping[str, Size]) -> Mapping[str, Size]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Operators that run together (or one collective), with their summed work.
+    """Operators that run together (or a stage of such a kernel, or one collective), with their summed work.
 
     `engine` is compute or link; a collective that crosses pools has one kernel on each side.
     """

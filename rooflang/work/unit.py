@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
@@ -12,6 +12,7 @@ from rooflang.work.arithmetic import arithmetic
 from rooflang.work.extent import Extents
 from rooflang.work.links import move_work
 from rooflang.work.record import Kernel, Work
+from rooflang.work.stages import held, stages
 from rooflang.work.traffic import VIEWS, producers, read_bytes, roots, write_bytes
 
 
@@ -19,7 +20,10 @@ from rooflang.work.traffic import VIEWS, producers, read_bytes, roots, write_byt
 def unit_work(
     unit: Unit, sizes: tuple[tuple[str, Size], ...], meshes: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> tuple[Kernel, ...]:
-    """Kernels of one unit for one layer. Fused operators share a kernel; views cost nothing."""
+    """Kernels of one unit for one layer. Fused operators share a kernel; views cost nothing.
+
+    A kernel that must wait for itself comes as its stages, in order.
+    """
     extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
     made = producers(unit)
     looked = roots(unit)
@@ -27,59 +31,21 @@ def unit_work(
     read: dict[tuple[str, object, object], None] = {}
     kernels: dict[str, Kernel] = {}
     mesh_of = dict(meshes)
+    at = stages(unit, made)
+    kept = held(unit, made, at)
     for op in unit.ops:
         if op.is_collective:
             for side, work in enumerate(move_work(op, extents, mesh_of)):
                 _collect(kernels, f"{op.kernel}:{side}", op, "link", work)
         elif op.operator not in VIEWS:
-            work = _compute(op, extents, made, looked, outside, read)
-            _collect(kernels, op.kernel, op, "compute", work)
-    waiting = waits(unit, made)
-    found = []
-    for kernel in kernels.values():
-        wait = waiting.get(kernel.name)
-        if wait is not None:
-            held = add(*(extents.bytes(t) for t in wait.held))
-            kernel = replace(kernel, work=replace(kernel.work, barriers=wait.barriers, held=held))
-        found.append(kernel)
-    return tuple(found)
-
-
-# Operators that need every part of their operand before they give any part of their result.
-_WHOLE = frozenset(("norm", "topk", "sample"))
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """How often all blocks of a kernel wait for each other, and the values that stay on chip meanwhile."""
-
-    barriers: int
-    held: tuple[Tensor, ...]
-
-
-def waits(unit: Unit, made: Mapping[Tensor, str]) -> dict[str, Wait]:
-    """The kernels that wait inside.
-
-    A product with a weight, or an operator over a whole row, that reads what another one made in the same
-    kernel can only start when that is complete. Attention streams its rows and never waits.
-    """
-    depth: dict[Tensor, int] = {}
-    deepest: dict[str, int] = {}
-    held: dict[str, dict[Tensor, None]] = {}
-    for op in unit.ops:
-        if op.is_collective:
-            continue
-        kernel = made[op.result]
-        inside = [u.tensor for u in op.operands if made.get(u.tensor) == kernel]
-        before = max((depth.get(t, 0) for t in inside), default=0)
-        heavy = op.operator in _WHOLE or (
-            op.operator == "einsum" and any(u.tensor.kind == "weight" for u in op.operands)
-        )
-        if heavy and before:
-            held.setdefault(kernel, {}).update(dict.fromkeys(t for t in inside if depth.get(t, 0)))
-        depth[op.result] = before + heavy
-        deepest[kernel] = max(deepest.get(kernel, 0), depth[op.result])
-    return {k: Wait(n - 1, tuple(held.get(k, ()))) for k, n in deepest.items() if n > 1}
+            stage = at[op.result]
+            name = f"{op.kernel}/{stage}" if stage else op.kernel
+            work = _compute(op, extents, made, looked, outside, read, stage)
+            if stage and name not in kernels:
+                bytes_held = add(*(extents.bytes(t) for t in kept.get((op.kernel, stage), ())))
+                work = replace(work, waits=True, held=bytes_held)
+            _collect(kernels, name, op, "compute", work)
+    return tuple(kernels.values())
 
 
 def _collect(kernels: dict[str, Kernel], name: str, op: LocalOp, engine: str, work: Work) -> None:
@@ -113,6 +79,7 @@ def _compute(
     looked: Mapping[Tensor, Tensor],
     outside: set[Tensor],
     read: dict[tuple[str, object, object], None],
+    stage: int,
 ) -> Work:
     flops, vector, exponentials = arithmetic(op, extents)
     reads: dict[str, Size] = {}
@@ -123,7 +90,7 @@ def _compute(
             base = looked.get(part.tensor, part.tensor)
             if made.get(base) == op.kernel and part.tensor.kind == "value":
                 continue
-            key = (op.kernel, _identity(base), part.index)
+            key = (f"{op.kernel}/{stage}", _identity(base), part.index)
             if key in read:
                 continue
             read[key] = None
