@@ -74,7 +74,9 @@ def main(model: str, device: str, count: str, structures: str, workers: str) -> 
     problem = Problem(model, device, int(count))
     found, peak, seconds = measure(problem, Budget(structures=int(structures)), int(workers))
     rate, milliseconds = found.structures / seconds * 60, found.verification_milliseconds or 0.0
-    print(f"{found.structures} structures in {seconds:.1f} s ({rate:.0f} per minute), {found.points:,} points")
+    print(
+        f"{found.structures} structures in {seconds:.1f} s ({rate:.0f} per minute), {found.points:,} points"
+    )
     print(
         f"{found.accepted} accepted, {found.refused} refused, {found.failed} failed, "
         f"{found.duplicates} known ones skipped"
