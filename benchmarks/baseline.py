@@ -29,7 +29,10 @@ def main() -> None:
         for count, result in found.items():
             most = max((p.tokens_per_second_per_gpu for p in result.points), default=0.0)
             fast = max((p.tokens_per_second_per_user for p in result.points), default=0.0)
-            print(f"context {context:>8,}  {count:>3} GPUs  peak {most:>9,.0f} tokens/s/GPU  {fast:>6,.0f} tokens/s/user")
+            print(
+                f"context {context:>8,}  {count:>3} GPUs  "
+                f"peak {most:>9,.0f} tokens/s/GPU  {fast:>6,.0f} tokens/s/user"
+            )
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{points:,} points in {seconds:.1f} CPU-seconds, peak memory {peak:,.0f} MiB")

@@ -25,7 +25,8 @@ def placed(axis: str = "tp") -> Design:
     shards = (
         Shard("embed", "B", ("dp",)), Shard("head", "B", ("dp",)), Shard("head", "V", (axis,)),
         Shard("attention", "B", ("dp",)), Shard("attention", "H", (axis,)), Shard("attention", "G", (axis,)),
-        Shard("attention", "IH", (axis,)), Shard("moe", "B", ("dp", axis)), Shard("experts", "E", ("dp", axis)),
+        Shard("attention", "IH", (axis,)), Shard("moe", "B", ("dp", axis)),
+        Shard("experts", "E", ("dp", axis)),
     )  # fmt: skip
     mesh = Mesh("main", (("dp", 16), (axis, 4)))
     return model.with_(pools=(Pool("main", "b300-sxm", 64),), placement=Placement((mesh,), shards))
@@ -70,7 +71,8 @@ def main() -> None:
         for clock in ("limit", "overlapped"):
             points, rate = grid_rate(setting, clock)
             print(
-                f"grid {setting:10} {clock:10} {points:>9,} points  {rate / 1e6:6.1f} million points per CPU-second"
+                f"grid {setting:10} {clock:10} {points:>9,} points  "
+                f"{rate / 1e6:6.1f} million points per CPU-second"
             )
     known, fresh = single_point()
     print(f"single point of a known structure {known * 1e3:6.1f} CPU-ms")

@@ -20,7 +20,7 @@ from rooflang.design import Design, Section, walk
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The joint frontier of conventional designs; `structures` maps a point's design name to its structure."""
+    """The joint frontier of conventional designs; `structures` gives the structure of a point's design."""
 
     points: tuple[Point, ...]
     structures: Mapping[str, Design]

@@ -96,7 +96,7 @@ def _at(points: Sequence[Point], at: float, by: str, get: str) -> float | None:
 
 
 def matched_gains(old: Sequence[Point], new: Sequence[Point]) -> tuple[float, float]:
-    """(largest throughput gain at matched interactivity, largest interactivity gain at matched throughput)."""
+    """Largest gains of (throughput at matched interactivity, interactivity at matched throughput)."""
     user, gpu = "tokens_per_second_per_user", "tokens_per_second_per_gpu"
     gains = []
     for by, get in ((user, gpu), (gpu, user)):

@@ -79,9 +79,11 @@ def plan(lowered: Lowered) -> Plan:
                 workspace.setdefault(work.pool, {})[live] = None
                 attention.append(held)
             pair = _pair(kernel, items, first)
+            section = _join(unit.path, kernel.section)
+            stream = kernel.engine == "compute" and _streamed(section, streams)
             items.append(
-                Item(kernel, segment.name, _join(unit.path, kernel.section), segment.count, segment.draft, repeated,
-                     index, pair, kernel.engine == "compute" and _streamed(_join(unit.path, kernel.section), streams), number)
+                Item(kernel, segment.name, section, segment.count, segment.draft, repeated, index, pair,
+                     stream, number)
             )  # fmt: skip
         _store(unit, extents, segment, repeated, weights, states)
         if repeated and not segment.draft:
@@ -123,7 +125,8 @@ def _key(work: Work) -> tuple[object, ...]:
         work.pool, tuple(sorted(work.flops.items(), key=lambda f: f[0])), work.vector, work.exponentials,
         tuple(sorted(work.reads.items(), key=lambda f: f[0])),
         tuple(sorted(work.writes.items(), key=lambda f: f[0])),
-        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops, work.reduces, work.waits, work.held,
+        work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops,
+        work.reduces, work.waits, work.held,
     )  # fmt: skip
 
 

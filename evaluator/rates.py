@@ -20,7 +20,7 @@ class Rates:
     setting: str
 
     def flops_per_second(self, rate: str, attention: bool) -> float:
-        """Matrix rate. A format that the device lacks runs at the next wider one; f32 runs as TF32, half BF16."""
+        """Matrix rate. A format that the device lacks runs at the next wider one; f32 as TF32, half BF16."""
         if rate == "f32":
             return self.flops_per_second("bf16", attention) / 2
         peaks = self.device.flops_per_second
@@ -33,7 +33,7 @@ class Rates:
         return peaks[name] * self.efficiency.gemm_flops_fraction[name]
 
     def memory_bytes_per_second(self, kind: str, rate: str) -> float:
-        """Memory rate for reads of a class (weight, expert, state, activation) in a kernel of a matrix rate."""
+        """Memory rate for a class (weight, expert, state, activation) in a kernel of a matrix rate."""
         e = self.efficiency
         if kind == "expert":
             fraction = e.grouped_weight_stream_fraction

@@ -41,7 +41,7 @@ class Grid:
 def standard_grid(count: int) -> Grid:
     """Batches by factors of √2 up to 8,192 sequences per device."""
     top = 8192 * count
-    steps = {int(round(2 ** (i / 2))) for i in range(0, 60)}
+    steps = {round(2 ** (i / 2)) for i in range(0, 60)}
     return Grid(tuple(sorted(b for b in steps if b <= top)))
 
 
@@ -124,7 +124,8 @@ def sweep_counts(
     by_axis, total = configurations(design, max(counts), grid)
     if not len(total):
         raise ConfigurationError(
-            f"a mesh must divide the model's sizes and fit on {max(counts)} devices, but none does; use more devices"
+            f"a mesh must divide the model's sizes and fit on {max(counts)} devices, but none does; "
+            "use more devices"
         )
     wide = {a: v[:, None, None, None] for a, v in by_axis.items()}
     batch = np.array(grid.batches, dtype=float)[None, :, None, None]

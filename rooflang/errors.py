@@ -1,7 +1,7 @@
 """The error tree of the language.
 
 RoofLangError
-├── SyntaxProblem      the text is not RoofLang (line, column, expectation, suggestion)
+├── RoofLangSyntaxError      the text is not RoofLang (line, column, expectation, suggestion)
 ├── DesignError        the text is RoofLang, but not a well-formed design
 └── LoweringError      the design is well-formed, but its placement cannot be realised
 """
@@ -13,7 +13,7 @@ class RoofLangError(ValueError):
     """A user's mistake; the message says what must hold, what it got and what to do."""
 
 
-class SyntaxProblem(RoofLangError):
+class RoofLangSyntaxError(RoofLangError):
     """Text that does not parse. `line` and `column` count from 1."""
 
     def __init__(self, message: str, line: int, column: int, source_line: str = "") -> None:

@@ -24,7 +24,7 @@ from rooflang.design import (
     Statement,
     Weight,
 )
-from rooflang.errors import DesignError, SyntaxProblem, nearest
+from rooflang.errors import DesignError, RoofLangSyntaxError, nearest
 from rooflang.form import MAX_DEPTH, check_form
 from rooflang.limits import MAX_INTEGER, MAX_STATEMENTS, MAX_TEXT_BYTES
 from rooflang.parser import parse_size
@@ -122,7 +122,7 @@ def _dim(value: object, where: str) -> tuple[str, Size]:
     if isinstance(size, str):
         try:
             return name, parse_size(size)
-        except SyntaxProblem as error:
+        except RoofLangSyntaxError as error:
             raise DesignError(f"the size must be as in the text: {error}", where) from None
     number = _typed(size, int, where)
     if abs(number) > MAX_INTEGER:

@@ -138,7 +138,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
-    """A whole design, lowered (one object per design: `lower` keeps it). `meshes` gives each pool's axes, outermost first."""
+    """A whole design, lowered (one object per design: `lower` keeps it).
+
+    `meshes` gives each pool's axes, outermost first.
+    """
 
     design: Design
     segments: tuple[Segment, ...]

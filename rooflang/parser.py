@@ -13,7 +13,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from rooflang.design import Design
-from rooflang.errors import DesignError, SyntaxProblem
+from rooflang.errors import DesignError, RoofLangSyntaxError
 from rooflang.form import check_form
 from rooflang.limits import MAX_TEXT_BYTES
 from rooflang.size import Size
@@ -28,7 +28,7 @@ from rooflang.typing import type_program
 def parse(text: str) -> Design:
     """The design that a text describes.
 
-    Raises SyntaxProblem with line and column when the text is not RoofLang, and LocatedDesignError (a
+    Raises RoofLangSyntaxError with line and column when the text is not RoofLang, and LocatedDesignError (a
     DesignError with line and column) when it is, but not a well-typed program.
     """
     source = Source(text)
@@ -43,24 +43,26 @@ def parse(text: str) -> Design:
 
 
 def parse_file(path: str | Path) -> Design:
-    """The design in a `.roof` file. Raises SyntaxProblem, LocatedDesignError or OSError."""
+    """The design in a `.roof` file. Raises RoofLangSyntaxError, LocatedDesignError or OSError."""
     with Path(path).open("rb") as file:
         data = file.read(MAX_TEXT_BYTES + 1)
     if len(data) > MAX_TEXT_BYTES:
-        raise SyntaxProblem(f"a text must have at most {MAX_TEXT_BYTES} bytes, but the file has more", 1, 1)
+        raise RoofLangSyntaxError(
+            f"a text must have at most {MAX_TEXT_BYTES} bytes, but the file has more", 1, 1
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig", "replace")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise SyntaxProblem(
+        raise RoofLangSyntaxError(
             f"a text must be UTF-8, but got the byte 0x{data[error.start]:02X}", line, column
         ) from None
     return parse(text)
 
 
 def parse_size(text: str) -> Size:
-    """The size that a text such as `floor(S, 4)` describes. Raises SyntaxProblem."""
+    """The size that a text such as `floor(S, 4)` describes. Raises RoofLangSyntaxError."""
     source = Source(text)
     return SizeReader(source).read(_tree(source, "size"), 0)
 

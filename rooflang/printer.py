@@ -21,7 +21,7 @@ from rooflang.design import (
     Statement,
     Weight,
 )
-from rooflang.errors import DesignError, SyntaxProblem
+from rooflang.errors import DesignError, RoofLangSyntaxError
 from rooflang.form import check_form
 from rooflang.limits import MAX_TOKENS
 from rooflang.text.sizes import print_size
@@ -45,7 +45,7 @@ def print_design(design: Design) -> str:
     if len(text) > MAX_TOKENS:  # a shorter text cannot hold too many words
         try:
             Source(text)
-        except SyntaxProblem as error:
+        except RoofLangSyntaxError as error:
             raise DesignError(f"the design is too large for a text: {error}") from None
     return text
 

@@ -97,7 +97,8 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
             raise DesignError("a state's dims must start with B and its rows", where)
         if statement.rows not in ("append", "window", "every") or statement.span < 1:
             raise DesignError(
-                f"a state must be append, window n or every n with n >= 1, but got {statement.rows} {statement.span}",
+                f"a state must be append, window n or every n with n >= 1, but got "
+                f"{statement.rows} {statement.span}",
                 where,
             )
     if isinstance(statement, Weight) and statement.derived is not None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rooflang.layout import Cell, Layout, Partial, Split, cell
-from rooflang.lowered import Tensor
 from rooflang.lower.rules import Rules
+from rooflang.lowered import Tensor
 from rooflang.operators import OPERATORS
 
 
@@ -144,10 +144,7 @@ def _cut(
     if shard is None:
         return Decision(tuple(needs), tuple(index_needs), None, None)
     result: Cell
-    if renamed in result_dims and renamed is not None:
-        result = Split(renamed)
-    else:
-        result = Partial("sum")
+    result = Split(renamed) if renamed in result_dims and renamed is not None else Partial("sum")
     return Decision(tuple(needs), tuple(index_needs), result, shard)
 
 
@@ -225,10 +222,7 @@ def _routed(
             for d in a.dims
             if d not in ("B", "Q")
         )
-        if operator != "einsum":
-            kind = held[0].kind
-        else:
-            kind = "one" if inner_in_result else "sum"
+        kind = held[0].kind if operator != "einsum" else "one" if inner_in_result else "sum"
     else:
         kind = "one" if all(d in result_dims for d in inner) else "sum"
     return Decision(tuple(needs), tuple(index_needs), Partial(kind, tag), spread.target if spread else None)
@@ -268,9 +262,9 @@ def _logsumexp(axis: str, arguments: tuple[Argument, ...]) -> Decision | None:
     needs: list[Cell] = []
     for a in arguments:
         c = a.cell(axis)
-        if a.over and isinstance(c, Split) and c.dim == a.over:
-            needs.append(c)
-        elif isinstance(c, Partial) and c.kind == "one":
+        if (a.over and isinstance(c, Split) and c.dim == a.over) or (
+            isinstance(c, Partial) and c.kind == "one"
+        ):
             needs.append(c)
         else:
             needs.append(Partial("one"))

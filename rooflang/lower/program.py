@@ -148,7 +148,8 @@ def _meshes(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for shard in design.placement.shards:
         if len(set(shard.axes)) != len(shard.axes):
             raise LoweringError(
-                f"an axis must be used once per line, but '{shard.dim} over {' '.join(shard.axes)}' repeats one"
+                f"an axis must be used once per line, but '{shard.dim} over {' '.join(shard.axes)}' "
+                "repeats one"
             )
         for axis in shard.axes:
             if axis not in seen:

@@ -144,7 +144,8 @@ def _argument(
     foreign = tensor.pool != place.pool
     if foreign and tensor.kind != "value":
         raise LoweringError(
-            f"{tensor.kind} {operand.name!r} lives on pool {tensor.pool!r} and cannot be read from {place.pool!r}; "
+            f"{tensor.kind} {operand.name!r} lives on pool {tensor.pool!r} and cannot be read from "
+            f"{place.pool!r}; "
             "move the section or send its result",
             where,
         )
@@ -252,7 +253,8 @@ def _bring(tensor: Tensor, want: Mapping[str, Cell], place: Place, section: str,
         return tensor
     if tensor.kind in ("weight", "state") and not _only_kept(tensor, want, place, section):
         raise LoweringError(
-            f"{tensor.kind} {tensor.name!r} is stored {show(tensor.layout)} but is needed otherwise; place its section alike",
+            f"{tensor.kind} {tensor.name!r} is stored {show(tensor.layout)} but is needed otherwise; "
+            "place its section alike",
             section,
         )
     key = (tensor, (place.pool, layout))

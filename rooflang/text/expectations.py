@@ -8,7 +8,7 @@ from typing import Final
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from rooflang.errors import SyntaxProblem
+from rooflang.errors import RoofLangSyntaxError
 from rooflang.limits import RESERVED
 from rooflang.text.source import Source
 
@@ -95,7 +95,7 @@ def expected_in_words(terminals: set[str]) -> str:
     return ", ".join(words[:-1]) + " or " + words[-1]
 
 
-def syntax_problem(error: UnexpectedInput, source: Source) -> SyntaxProblem:
+def syntax_problem(error: UnexpectedInput, source: Source) -> RoofLangSyntaxError:
     """The grammar's complaint as one sentence that points into the text."""
     expected: set[str] = set()
     offset = len(source.code.rstrip())

@@ -14,7 +14,7 @@ from rooflang.text.words import Words
 
 
 class Expressions:
-    """Reads operators into a list of statements. Raises SyntaxProblem."""
+    """Reads operators into a list of statements. Raises RoofLangSyntaxError."""
 
     def __init__(self, words: Words, positions: Positions) -> None:
         self.words = words

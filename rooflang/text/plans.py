@@ -8,7 +8,7 @@ from rooflang.text.words import Words
 
 
 class Plans:
-    """Reads the trees of these parts. Raises SyntaxProblem."""
+    """Reads the trees of these parts. Raises RoofLangSyntaxError."""
 
     def __init__(self, words: Words) -> None:
         self.words = words

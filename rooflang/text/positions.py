@@ -16,7 +16,7 @@ class Positions:
         self._offsets: dict[int, int] = {}
 
     def keep(self, statement: Statement, offset: int) -> Statement:
-        """Remember a statement's offset and return it. Raises SyntaxProblem at one too many."""
+        """Remember a statement's offset and return it. Raises RoofLangSyntaxError at one too many."""
         self._offsets[id(statement)] = offset
         if len(self._offsets) > MAX_STATEMENTS:
             raise self.source.problem(f"a program must have at most {MAX_STATEMENTS} statements", offset)

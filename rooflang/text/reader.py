@@ -38,7 +38,7 @@ class Reader:
         self._blocks = 0
 
     def design(self, tree: Node) -> Design:
-        """Raises SyntaxProblem at the first name, number or attribute that is not allowed."""
+        """Raises RoofLangSyntaxError at the first name, number or attribute that is not allowed."""
         parts = {str(part.data): part for part in trees_of(tree)}
         name = self.words.string(token_at(tree, 1))
         placement = self._plans.placement(parts["placement"]) if "placement" in parts else Placement()

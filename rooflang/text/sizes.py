@@ -75,7 +75,7 @@ def size_problem(size: Size) -> str | None:
 
 
 class SizeReader:
-    """Builds sizes from parse trees. Raises SyntaxProblem beyond the limits."""
+    """Builds sizes from parse trees. Raises RoofLangSyntaxError beyond the limits."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

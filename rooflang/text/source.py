@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from typing import Final
 
-from rooflang.errors import SyntaxProblem
+from rooflang.errors import RoofLangSyntaxError
 from rooflang.limits import (
     MAX_DIGITS,
     MAX_INTEGER,
@@ -31,7 +31,7 @@ _SHOWN: Final = 100  # characters of a source line that a message shows
 
 
 class Source:
-    """The text with comments blanked (`code`, same offsets). Raises SyntaxProblem beyond the limits."""
+    """The text with comments blanked (`code`, same offsets). Raises RoofLangSyntaxError beyond the limits."""
 
     __slots__ = ("_starts", "code", "text")
 
@@ -39,7 +39,7 @@ class Source:
         self.text = text
         self._starts: list[int] | None = None
         if len(text) > MAX_TEXT_BYTES:
-            raise SyntaxProblem(
+            raise RoofLangSyntaxError(
                 f"a text must have at most {MAX_TEXT_BYTES} bytes, but got {len(text)} characters", 1, 1
             )
         unseen = _UNSEEN.search(text)
@@ -51,7 +51,9 @@ class Source:
             )
         size = len(text.encode())
         if size > MAX_TEXT_BYTES:
-            raise SyntaxProblem(f"a text must have at most {MAX_TEXT_BYTES} bytes, but got {size}", 1, 1)
+            raise RoofLangSyntaxError(
+                f"a text must have at most {MAX_TEXT_BYTES} bytes, but got {size}", 1, 1
+            )
         self.code = self._scan()
 
     def _scan(self) -> str:
@@ -108,7 +110,7 @@ class Source:
                 f"a name must have at most {MAX_NAME} characters, but got one of {len(word)}", offset
             )
 
-    def _stray(self, character: str, offset: int) -> SyntaxProblem:
+    def _stray(self, character: str, offset: int) -> RoofLangSyntaxError:
         if character == '"':
             return self.problem("a string must end with a double quote on its own line", offset)
         if ord(character) > 127:
@@ -151,9 +153,9 @@ class Source:
             line, column = f"{head}{line[start : start + _SHOWN]}{tail}", column - start + len(head)
         return f"\n  {line}\n  {' ' * (column - 1)}^"
 
-    def problem(self, message: str, offset: int) -> SyntaxProblem:
-        """A SyntaxProblem that points at an offset."""
+    def problem(self, message: str, offset: int) -> RoofLangSyntaxError:
+        """A RoofLangSyntaxError that points at an offset."""
         number, column = self.position(offset)
-        found = SyntaxProblem(message + self.pointer(offset), number, column)
+        found = RoofLangSyntaxError(message + self.pointer(offset), number, column)
         found.source_line = self.line(number)
         return found

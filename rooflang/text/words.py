@@ -17,7 +17,7 @@ from rooflang.text.tree import offset_of
 
 
 class Words:
-    """Reads tokens. Every method raises SyntaxProblem at the token that is not allowed."""
+    """Reads tokens. Every method raises RoofLangSyntaxError at the token that is not allowed."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

@@ -40,7 +40,7 @@ class Extents:
 
     def iteration(self, op: LocalOp, names: tuple[str, ...]) -> Size:
         """Points of an operator's iteration space on the fullest rank."""
-        cuts = {d: axes for d, axes in op.sharding}
+        cuts = dict(op.sharding)
         spread: dict[str, tuple[str, tuple[str, ...]]] = {}
         for tensor in (op.result, *(u.tensor for u in op.operands)):
             for tag, (kind, axes) in routed_axes(tensor).items():

@@ -34,7 +34,7 @@ _KINDS: Final = {
     "UsageError": "usage",
     "KeyboardInterrupt": "interrupted",
     "CatalogueError": "unknown_name",
-    "SyntaxProblem": "syntax",
+    "RoofLangSyntaxError": "syntax",
     "LocatedDesignError": "design",
     "DesignError": "design",
     "LoweringError": "placement",

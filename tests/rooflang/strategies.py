@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ from rooflang.design import (
     Statement,
     Weight,
 )
+from rooflang.limits import MAX_INTEGER
 from rooflang.size import Size, ceildiv, const, div, floordiv, maximum, minimum, symbol
 
 FORMATS = st.sampled_from(["bf16", "fp8", "mxfp4", "nvfp4", "f32"])
@@ -75,7 +77,14 @@ def sizes(symbols: tuple[str, ...] = ("B", "Q", "S")) -> st.SearchStrategy[Size]
             st.tuples(st.sampled_from(divisions), inner, positive).map(lambda t: t[0](t[1], t[2])),
         )
 
-    return st.recursive(leaves, grow, max_leaves=8)
+    return st.recursive(leaves, grow, max_leaves=8).filter(_within_limits)
+
+
+def _within_limits(size: Size) -> bool:
+    if size.kind == "const":
+        value = Fraction(size.value)
+        return max(abs(value.numerator), value.denominator) <= MAX_INTEGER
+    return all(_within_limits(a) for a in size.arguments)
 
 
 @st.composite

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rooflang.canonical import design_hash
 from rooflang.design import Section
-from rooflang.errors import DesignError, RoofLangError, SyntaxProblem
+from rooflang.errors import DesignError, RoofLangError, RoofLangSyntaxError
 from rooflang.json_form import from_json, to_json
 from rooflang.limits import MAX_STATEMENTS, MAX_TEXT_BYTES
 from rooflang.parser import parse, parse_file
@@ -132,10 +132,12 @@ def test_files_must_be_utf8(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
     assert parse_file(path) == parse(GOOD)
     path.write_bytes(GOOD.encode() + b"\n# \xff")
-    with pytest.raises(SyntaxProblem, match="line 2, column 3: a text must be UTF-8, but got the byte 0xFF"):
+    with pytest.raises(
+        RoofLangSyntaxError, match="line 2, column 3: a text must be UTF-8, but got the byte 0xFF"
+    ):
         parse_file(path)
     path.write_bytes(b" " * (MAX_TEXT_BYTES + 1))
-    with pytest.raises(SyntaxProblem, match="must have at most"):
+    with pytest.raises(RoofLangSyntaxError, match="must have at most"):
         parse_file(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rooflang.design import Op, Operand, Repeat, State, Weight
-from rooflang.errors import DesignError, RoofLangError, SyntaxProblem
+from rooflang.errors import DesignError, RoofLangError, RoofLangSyntaxError
 from rooflang.parser import parse, parse_size
 from rooflang.printer import print_design
 from rooflang.size import floordiv, minimum, symbol
@@ -190,7 +190,7 @@ def test_errors_in_a_program(text: str, place: tuple[int, int], message: str) ->
     ],
 )  # fmt: skip
 def test_errors_around_a_program(text: str, message: str) -> None:
-    with pytest.raises(SyntaxProblem) as caught:
+    with pytest.raises(RoofLangSyntaxError) as caught:
         parse(program("", text))
     assert message in str(caught.value)
 
@@ -205,13 +205,13 @@ def test_errors_around_a_program(text: str, message: str) -> None:
     ],
 )
 def test_errors_in_sizes(size: str, message: str) -> None:
-    with pytest.raises(SyntaxProblem) as caught:
+    with pytest.raises(RoofLangSyntaxError) as caught:
         parse(program("").replace("S=S", f"S={size}"))
     assert message in str(caught.value)
 
 
 def test_an_assignment_after_dims_is_explained() -> None:
-    with pytest.raises(SyntaxProblem, match="may not follow 'dims'"):
+    with pytest.raises(RoofLangSyntaxError, match="may not follow 'dims'"):
         parse('design "d" program { dims D=8 y = silu(x) }')
 
 
