@@ -101,6 +101,15 @@ class Routing:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """The full size of `dim` must divide by the product of the axes (times `multiple`)."""
+
+    dim: str
+    axes: tuple[str, ...]
+    multiple: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A section (or a run of loose statements) lowered for its pool: the grain of verification.
 
@@ -115,6 +124,7 @@ class Unit:
     weights: tuple[Tensor, ...]
     states: tuple[Tensor, ...]
     routings: tuple[Routing, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +135,6 @@ class Segment:
     count: int
     draft: bool
     units: tuple[Unit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """The full size of `dim` must divide by the product of the axes (times `multiple`)."""
-
-    dim: str
-    axes: tuple[str, ...]
-    multiple: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

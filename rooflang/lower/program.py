@@ -10,6 +10,7 @@ from rooflang.design import Design, Op, Placement, Repeat, Schedule, Section, St
 from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Split
 from rooflang.lower import convert
+from rooflang.lower.fuse import fused
 from rooflang.lower.rules import home_of, matches, rules_of, value_rules
 from rooflang.lower.unit import Place, Setting, lower_unit
 from rooflang.lowered import Condition, LocalOp, Lowered, Segment, Tensor, Unit
@@ -82,7 +83,7 @@ class _Context:
                 unit = lower_unit(statements, setting, inputs, tuple(sorted(wanted)))
             except DesignError as error:
                 raise error.inside(unit_path) from None
-            unit = replace(unit, path=unit_path)
+            unit = replace(unit, path=unit_path, ops=fused(unit.ops, self.kernels(unit_path)))
             env.update(dict(unit.outputs))
             found.append(unit)
             for name, tensor in _declared(unit):
@@ -95,13 +96,16 @@ class _Context:
         names = {s.result for s in _ops(body)} | set(_names(body))
         every = tuple(dict.fromkeys(a for _, place in places for a in place.axes))
         values = tuple((n, r) for n in sorted(names) if (r := value_rules(n, self.placement.shards, every)))
-        kernels = tuple(
+        return Setting(places, values)
+
+    def kernels(self, path: str) -> tuple[tuple[str, str], ...]:
+        """(value, kernel) of the fusions that speak of this section."""
+        return tuple(
             (value, f"#{number}")
             for number, fusion in enumerate(self.schedule.fusions)
             if matches(fusion.target, path)
             for value in fusion.values
         )
-        return Setting(places, values, kernels)
 
     def _place(self, path: str) -> Place:
         pool = home_of(path, self.placement, self.default)
@@ -255,24 +259,13 @@ def _declared(unit: Unit) -> list[tuple[str, Tensor]]:
 
 
 def _conditions(segments: list[Segment], design: Design) -> tuple[Condition, ...]:
-    """Sizes of weights and constants that must divide by the axes that cut them."""
+    """Fixed sizes that must divide by the axes that cut them."""
     sizes = design.program.sizes
-    found: dict[Condition, None] = {}
-    for segment in segments:
-        for unit in segment.units:
-            tensors = {t for op in unit.ops for t in (op.result, *(u.tensor for u in op.operands))}
-            blocks = {
-                op.operands[0].over: int(op.attribute("block") or 1)
-                for op in unit.ops
-                if op.operator == "quantize"
-            }
-            for tensor in {*tensors, *unit.weights, *unit.states}:
-                cut: dict[str, list[str]] = {}
-                for axis, c in tensor.layout:
-                    if isinstance(c, Split):
-                        cut.setdefault(c.dim, []).append(axis)
-                for dim, axes in cut.items():
-                    size = sizes[dim]
-                    if size.constant is not None:
-                        found[Condition(dim, tuple(axes), blocks.get(dim, 1))] = None
+    found = {
+        condition: None
+        for segment in segments
+        for unit in segment.units
+        for condition in unit.conditions
+        if sizes[condition.dim].constant is not None
+    }
     return tuple(sorted(found, key=lambda c: (c.dim, c.axes, c.multiple)))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rooflang.design import Input, Op, Operand, Section, State, Statement, Weight
 from rooflang.dtype import index_dim
 from rooflang.errors import DesignError, LoweringError, nearest
-from rooflang.layout import Cell, Partial, Split, cell, layout_of, show
+from rooflang.layout import Cell, Layout, Partial, Split, axes_of, cell, layout_of, show
 from rooflang.lower import convert
 from rooflang.lower.decide import Argument, Decision, decide
 from rooflang.lower.rules import Rules
-from rooflang.lowered import LocalOp, Routing, Tensor, Unit, Use
+from rooflang.lowered import Condition, LocalOp, Routing, Tensor, Unit, Use
 from rooflang.operators import Type, indexed, result_type
 
 
@@ -29,11 +29,10 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What surrounds a unit: the place of every section inside it ("" is the unit itself), the lines
-    that speak of single values, and the kernel of each fused value."""
+    that speak of single values."""
 
     places: tuple[tuple[str, Place], ...]
     values: tuple[tuple[str, Rules], ...]
-    kernels: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ def lower_unit(
     read = tuple((n, t) for n, t in inputs if n in state.used)
     return Unit(
         "", state.places[""].pool, tuple(state.ops), read, outputs, tuple(state.weights), tuple(state.states),
-        tuple(state.routings.values()),
+        tuple(state.routings.values()), conditions_of(state.ops, state.weights, state.states),
     )  # fmt: skip
 
 
@@ -90,6 +89,24 @@ def _finish(name: str, state: _State) -> None:
         place = next((p for p in state.places.values() if p.pool == tensor.pool), state.places[""])
         whole: dict[str, Cell] = {a: c for a, c in tensor.layout if isinstance(c, Split)}
         state.env[name] = _bring(tensor, whole, place, "", state)
+
+
+def conditions_of(
+    ops: Sequence[LocalOp], weights: Sequence[Tensor], states: Sequence[Tensor]
+) -> tuple[Condition, ...]:
+    """What must divide by the axes that cut it, for every cut of these operators and tensors."""
+    blocks = {op.operands[0].over: int(op.attribute("block") or 1) for op in ops if op.operator == "quantize"}
+    seen: dict[tuple[str, Layout], None] = {}
+    for tensor in (
+        *weights,
+        *states,
+        *(t for op in ops for t in (op.result, *(u.tensor for u in op.operands))),
+    ):
+        for _, c in tensor.layout:
+            if isinstance(c, Split):
+                seen[c.dim, tensor.layout] = None
+    found = {Condition(dim, axes_of(layout, dim), blocks.get(dim, 1)): None for dim, layout in seen}
+    return tuple(found)
 
 
 def _visit(body: tuple[Statement, ...], path: str, state: _State) -> None:
@@ -211,7 +228,7 @@ def _local(
     for axis, decision in decisions.items():
         if decision.shard is not None:
             cut.setdefault(decision.shard, []).append(axis)
-    kernel = dict(state.setting.kernels).get(op.result, f"{section}:{result.name}")
+    kernel = f"{section}:{result.name}"
     return LocalOp(
         op.operator, result, tuple(uses), op.attributes,
         tuple((d, tuple(a)) for d, a in cut.items()), section=section, kernel=kernel,
