@@ -17,7 +17,7 @@ class Budget:
     A run of a finished search adds `structures` to those tried; a continued one ends where it was meant to.
     """
 
-    structures: int = 200
+    structures: int = 100
     seconds: float | None = None
     round_size: int = 24
 

@@ -73,7 +73,7 @@ def plan(lowered: Lowered) -> Plan:
             index = works.get(key)
             if index is None:
                 index = works[key] = len(table)
-                work = kernel.work.factored()
+                work = kernel.work
                 table.append(work)
                 live = add(work.reads.get("activation", ZERO), work.writes.get("activation", ZERO))
                 workspace.setdefault(work.pool, {})[live] = None

@@ -45,7 +45,7 @@ def unit_work(
                 bytes_held = add(*(extents.bytes(t) for t in kept.get((op.kernel, stage), ())))
                 work = replace(work, waits=True, held=bytes_held)
             _collect(kernels, name, op, "compute", work)
-    return tuple(kernels.values())
+    return tuple(replace(kernel, work=kernel.work.factored()) for kernel in kernels.values())
 
 
 def _collect(kernels: dict[str, Kernel], name: str, op: LocalOp, engine: str, work: Work) -> None:
