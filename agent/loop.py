@@ -131,8 +131,9 @@ class _Run:
                 return "time", archive
             size = min(self.budget.round_size, position.target - counters["structures"])
             entries = mix.gather(view, size, known)
-            counters["duplicates"] = counters.get("duplicates", 0) + mix.duplicates
-            mix.duplicates = 0
+            for name in ("duplicates", "oversized"):
+                counters[name] = counters.get(name, 0) + getattr(mix, name)
+                setattr(mix, name, 0)
             if mix.exhausted:
                 position.proposers = mix.state()
                 self.store.write_round(position, (), None)

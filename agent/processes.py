@@ -29,6 +29,14 @@ Answer = TypeVar("Answer")
 CHUNK = 2
 """Items per message: a candidate takes tens to hundreds of milliseconds, a message less than two."""
 
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    # Give large arrays back to the system; by default glibc keeps ever more of them.
+    "MALLOC_MMAP_THRESHOLD_": "524288",
+    "MALLOC_TRIM_THRESHOLD_": "1048576",
+}
+
 
 class ProcessExecutor:
     """`workers` processes; they start with the first call."""
@@ -121,7 +129,7 @@ class _Worker:
                 [sys.executable, "-m", "agent.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                env={**os.environ, "PYTHONPATH": path, **_ENVIRONMENT},
                 start_new_session=True,  # Ctrl-C in the terminal is for the search alone
             )
             try:

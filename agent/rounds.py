@@ -16,6 +16,9 @@ from rooflang.errors import RoofLangError
 EXAMINED = 12
 """Proposals looked at per place in a round, known ones included; then the round begins with what it has."""
 
+MOST_AXES = 4
+"""Mesh axes of a candidate, over all its pools: each more multiplies meshes to sweep and devices to simulate."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -48,6 +51,7 @@ class Mix:
             else (Bottleneck(state.get("bottleneck")), Exhaustive(state.get("exhaustive")))
         )
         self.duplicates = 0
+        self.oversized = 0
         self.exhausted = False
 
     def gather(self, view: View, size: int, known: set[str]) -> list[Entry]:
@@ -83,6 +87,9 @@ class Mix:
             if proposal is None:
                 return found, left, True
             left -= 1
+            if sum(len(mesh.axes) for mesh in proposal.design.placement.meshes) > MOST_AXES:
+                self.oversized += 1
+                continue
             try:
                 new = entry(proposal.design, name, proposal, archive[proposal.parent].binding)
             except RoofLangError:

@@ -7,8 +7,12 @@ import pickle
 import signal
 import sys
 
+from agent.caches import forget
 from agent.executor import attempt
 from agent.wire import receive, send
+
+TIDY = 12
+"""Chunks after which a worker forgets what only its last candidates needed."""
 
 
 def main() -> None:
@@ -19,7 +23,7 @@ def main() -> None:
     os.dup2(2, 1)
     questions = sys.stdin.buffer
     send(answers, "ready")
-    function, context = None, None
+    function, context, chunks = None, None, 0
     while True:
         try:
             kind, content = receive(questions)
@@ -32,6 +36,9 @@ def main() -> None:
                 send(answers, [attempt(function, context, item) for item in content])
             except BrokenPipeError:
                 return
+            chunks += 1
+            if chunks % TIDY == 0:
+                forget()
 
 
 if __name__ == "__main__":
