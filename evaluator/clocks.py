@@ -150,6 +150,11 @@ class Steps:
                 hidden = hidden + runs * np.minimum(sum(streams[1:], streams[0]), sum(moves[1:], moves[0]))
         return hidden
 
+    @property
+    def _pipeline_pool(self) -> str | None:
+        axis = self.inputs.plan.lowered.design.placement.pipeline
+        return next((p for p, axes in self.inputs.plan.lowered.meshes if axis in axes), None)
+
     @cached_property
     def _stage(self) -> tuple[Value, Value]:
         """(share of a step's work on the fullest pipeline stage, seconds of passing the residual on)."""
@@ -160,7 +165,7 @@ class Steps:
         layers = float(i.plan.layers)
         fullest = np.ceil(layers / i.stages) / layers * self.over_kernels("layers", _seconds)
         share = np.maximum(1.0 / i.stages, fullest / self._chain_seconds)
-        pool = next(p for p, axes in i.plan.lowered.meshes if axis in axes)
+        pool = self._pipeline_pool or ""
         n, r = i.numerics[pool], i.rates[pool]
         near = n(product(dict(i.plan.lowered.meshes)[pool])) <= r.device.scale_up_domain
         amount = n(i.plan.residual[pool]) if pool in i.plan.residual else 0.0
@@ -175,7 +180,10 @@ class Steps:
         i = self.inputs
         share, send = self._stage
         parts: dict[str, Value] = {"chain": self.chain + send * i.stages}
+        staged = share
         for pool in i.rates:
+            # A pool without the pipeline axis serves the layers of all stages.
+            share = staged if pool == self._pipeline_pool else 1.0
             apart = self._engines_apart(pool, share, send) if np.any(i.overlap) else {}
             if np.all(i.overlap):
                 parts.update(apart)
@@ -210,10 +218,10 @@ class Steps:
         parts: dict[str, Value] = {}
         for pool, r in i.rates.items():
             credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
+            stages = i.stages if pool == self._pipeline_pool else 1.0
             for name in RESOURCES:
                 work = (
-                    self.over_kernels("all", _certain if name == "memory" else _resource(name), pool)
-                    / i.stages
+                    self.over_kernels("all", _certain if name == "memory" else _resource(name), pool) / stages
                 )
                 parts[f"{pool} {name}"] = i.microbatches * np.maximum(
                     work - (credit if name == "memory" else 0.0), 0.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 from rooflang.design import Input, Op, Operand, Program, Repeat, Section, State, Statement, Weight
 from rooflang.dtype import format_of, index_dim
 from rooflang.errors import DesignError, nearest
 from rooflang.operators import Type, indexed, result_type
+from rooflang.size import Size
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ def _visit(body: tuple[Statement, ...], scope: _Scope, path: str) -> None:
 def _assign(op: Op, scope: _Scope, where: str) -> None:
     type_ = op_type(op, scope.types, where)
     _known_dims(type_.dims, scope, where)
+    _view_sizes(op, type_, scope, where)
     if op.operator == "append":
         if scope.kinds.get(op.operands[0].name) != "state":
             raise DesignError(f"append needs a state first, but {op.operands[0].name!r} is none", where)
@@ -102,7 +105,9 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
                 where,
             )
     if isinstance(statement, Weight) and statement.derived is not None:
+        _derivable(statement, scope, where)
         derived = op_type(statement.derived, scope.types, where)
+        _view_sizes(statement.derived, derived, scope, where)
         if set(derived.dims) != set(statement.dims):
             raise DesignError("a derived weight's dims must be those of its formula", where)
     target = index_dim(statement.dtype)
@@ -111,6 +116,51 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
     scope.declared.add(where)
     scope.types[statement.name] = Type(statement.dims, statement.dtype)
     scope.kinds[statement.name] = type(statement).__name__.lower()
+
+
+def _derivable(weight: Weight, scope: _Scope, where: str) -> None:
+    """A derived weight is made offline, of weights alone, and is stored no narrower than they are."""
+    for operand in weight.derived.operands if weight.derived else ():
+        kind = scope.kinds.get(operand.name)
+        if kind != "weight" or operand.index is not None:
+            raise DesignError(
+                f"a derived weight must be made of weights, but {operand.name!r} is {kind or 'unknown'}",
+                where,
+            )
+        if format_of(weight.dtype).bits < format_of(scope.types[operand.name].dtype).bits:
+            raise DesignError(
+                f"a derived weight must be stored at least as wide as {operand.name!r} "
+                f"({scope.types[operand.name].dtype}), but got {weight.dtype}",
+                where,
+            )
+
+
+def _view_sizes(op: Op, result: Type, scope: _Scope, where: str) -> None:
+    """Views neither lose nor make elements: sizes of what they join or part must agree."""
+    if op.operator not in ("split", "merge", "concat", "slice"):
+        return
+    names = [o.name for o in op.operands]
+    inputs = [scope.types[n].dims for n in names if n in scope.types]
+    old = {d for dims in inputs for d in dims} - set(result.dims)
+    new = [d for d in result.dims if any(d not in dims for dims in inputs)]
+    size = {d: scope.sizes[d] for d in (*old, *new, *(o.over for o in op.operands if o.over))}
+    if not all(isinstance(s, Size) and s.constant is not None for s in size.values()):
+        return
+    value = {d: int(s.constant) for d, s in size.items() if isinstance(s, Size) and s.constant is not None}
+    if op.operator in ("split", "merge"):
+        before, after = prod(value[d] for d in old), prod(value[d] for d in new)
+    elif op.operator == "concat":
+        before, after = sum(value[o.over] for o in op.operands if o.over), prod(value[d] for d in new)
+    else:
+        start, whole = int(op.attribute("start") or 0), value[op.operands[0].over or ""]
+        part = prod(value[d] for d in new) if new else whole
+        if not 0 <= start <= start + part <= whole:
+            raise DesignError(
+                f"a slice must lie within its {whole} entries, but got {start} to {start + part}", where
+            )
+        return
+    if before != after:
+        raise DesignError(f"{op.operator} must keep every entry, but {before} entries become {after}", where)
 
 
 def _known_dims(dims: tuple[str, ...], scope: _Scope, where: str) -> None:

@@ -55,6 +55,9 @@ class Asked(Protocol):
     def reference(self) -> Lowered: ...
 
     @property
+    def candidate(self) -> Lowered: ...
+
+    @property
     def seed(self) -> int: ...
 
     @property
@@ -66,7 +69,8 @@ _RUNS: dict[Hashable, tuple[Unit, list[ReferenceRun]]] = {}
 
 def known_runs(asked: Asked, ours: Side, variant: int) -> list[ReferenceRun]:
     """The list in which runs of this unit are kept."""
-    dims = asked.reference.design.program.dims
+    # A trial holds the candidate's dims too, so it serves candidates of these dims alone.
+    dims = (asked.reference.design.program.dims, asked.candidate.design.program.dims)
     key = (content(ours.unit), dims, asked.seed, min(asked.microbatches, 2), variant)
     found = _RUNS.get(key)
     if found is None:

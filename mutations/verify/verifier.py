@@ -68,7 +68,7 @@ def verify_lowered(
     if problems:
         return _refused(tuple(Reason(p.code, p.where, p.message) for p in problems), ("static",), began)
     pairs, wrong = pair(plain, candidate)
-    wrong = (*_sizes(plain, candidate), *wrong)
+    wrong = (*_sizes(plain, candidate), *_constants(candidate), *wrong)
     if wrong:
         return _refused(wrong, ("static",), began)
     job = Job(plain, candidate, seed, candidate.design.schedule.microbatches, work_formula)
@@ -100,11 +100,39 @@ def _refused(reasons: tuple[Reason, ...], layers: tuple[str, ...], began: float)
 
 
 def _sizes(reference: Lowered, candidate: Lowered) -> tuple[Reason, ...]:
+    """Shared dimensions keep their sizes; new ones are fixed, or equal to one of the reference."""
     ours = reference.sizes
+    known = set(ours.values())
+    found = []
+    for name, size in candidate.sizes.items():
+        if name in ours and ours[name] is not size:
+            message = f"dimension {name} must have the size {ours[name]}, but has {size}"
+            found.append(Reason("type.size", "dims", message))
+        elif name not in ours and size.constant is None and size not in known:
+            message = (
+                f"a new dimension must have a fixed size or one of the reference's, but {name} has {size}"
+            )
+            found.append(Reason("type.size", "dims", message))
+    return tuple(found)
+
+
+# Far above any constant of a model, and below the primes: none can be chosen to vanish modulo a prime.
+LARGEST_CONSTANT = 1e9
+
+
+def _constants(candidate: Lowered) -> tuple[Reason, ...]:
+    """Constants that multiply must be small beside the primes."""
     return tuple(
-        Reason("type.size", "dims", f"dimension {name} must have the size {ours[name]}, but has {size}")
-        for name, size in candidate.sizes.items()
-        if name in ours and ours[name] is not size
+        Reason(
+            "type.constant",
+            f"{unit.path}.{op.result.name}",
+            f"{key} must be at most 1e9 in size, but got {value:g}",
+        )
+        for _, unit in candidate.units()
+        for op in unit.ops
+        if op.operator == "scale"
+        for key, value in op.attributes
+        if isinstance(value, int | float) and not abs(value) <= LARGEST_CONSTANT
     )
 
 

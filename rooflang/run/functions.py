@@ -110,7 +110,9 @@ def norm(local: Local, op: LocalOp) -> Value:
         return finish(local, op, _sinkhorn(local, op, x, over), mask, rules)
     if isinstance(arithmetic, Field):
         square = arithmetic.reduce(arithmetic.mul(x.data[:1], x.data[:1]).sum(axis=axis, keepdims=True))
-        data = arithmetic.hash(key(op), x.data[0], square[0], *(g[0] for g in gain))
+        # The mean depends on how many entries there are, so the length is part of what is hashed.
+        length = np.full_like(square[0], x.data.shape[axis])
+        data = arithmetic.hash(key(op), x.data[0], square[0], length, *(g[0] for g in gain))
         return finish(local, op, data, mask, rules)
     square = (x.data * x.data).sum(axis=axis, keepdims=True)
     eps = float(op.attribute("eps") or 1e-6)

@@ -27,23 +27,26 @@ VIEWS = frozenset((*(o.name for o in OPERATORS.values() if o.view), "keep", "cut
 
 
 def roots(unit: Unit) -> Mapping[Tensor, Tensor]:
-    """For a view, the value it looks at."""
+    """For a view, the value it looks at; for values laid end to end, a weight or cache among them."""
     found: dict[Tensor, Tensor] = {}
     for op in unit.ops:
-        if op.operator in VIEWS and op.operator != "concat":
-            base = op.operands[0].tensor
-            found[op.result] = found.get(base, base)
+        if op.operator not in VIEWS:
+            continue
+        bases = [found.get(u.tensor, u.tensor) for u in op.operands]
+        stored = [b for b in bases if b.kind in ("weight", "state")]
+        if stored or op.operator != "concat":
+            found[op.result] = (stored or bases)[0]
     return found
 
 
-def read_bytes(use: Use, extents: Extents) -> tuple[str, Size]:
-    """(class, bytes) of one operand read from main memory."""
+def read_bytes(use: Use, extents: Extents, base: Tensor) -> tuple[str, Size]:
+    """(class, bytes) of one operand read from main memory; `base` is what it looks at, if it is a view."""
     tensor = use.tensor
     width = format_of(tensor.dtype).bytes
     if tensor.kind == "input":
         return "activation", ZERO  # token ids are few, and noise is made on chip
     if use.index is None:
-        kind = tensor.kind if tensor.kind in ("weight", "state") else "activation"
+        kind = base.kind if base.kind in ("weight", "state") else "activation"
         return kind, mul(extents.elements(tensor), width)
     target = index_dim(use.index.dtype) or ""
     cuts = cuts_of(tensor)

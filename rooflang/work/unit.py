@@ -28,7 +28,7 @@ def unit_work(
     made = producers(unit)
     looked = roots(unit)
     outside = _leaving(unit, made)
-    read: dict[tuple[str, object, object], None] = {}
+    read: dict[tuple[object, ...], None] = {}
     kernels: dict[str, Kernel] = {}
     mesh_of = dict(meshes)
     at = stages(unit, made)
@@ -78,7 +78,7 @@ def _compute(
     made: Mapping[Tensor, str],
     looked: Mapping[Tensor, Tensor],
     outside: set[Tensor],
-    read: dict[tuple[str, object, object], None],
+    read: dict[tuple[object, ...], None],
     stage: int,
 ) -> Work:
     flops, vector, exponentials = arithmetic(op, extents)
@@ -90,11 +90,12 @@ def _compute(
             base = looked.get(part.tensor, part.tensor)
             if made.get(base) == op.kernel and part.tensor.kind == "value":
                 continue
-            key = (f"{op.kernel}/{stage}", _identity(base), part.index)
+            view = None if part.tensor == base else part.tensor
+            key = (f"{op.kernel}/{stage}", _identity(base), part.index, view)
             if key in read:
                 continue
             read[key] = None
-            kind, amount = read_bytes(part, extents)
+            kind, amount = read_bytes(part, extents, base)
             if op.operator == "pool" and part.tensor.kind == "state":
                 # A block is read once, when its last token arrives: on average one block in `every` steps.
                 amount = div(amount, int(op.attribute("every") or 1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent import Budget, Progress, SearchResult, search
+from agent import Budget, ProblemError, Progress, SearchResult, search
 from agent.trial import Judgement, Proofs
 from db import Database
 from evaluator.baseline import baseline
@@ -179,3 +179,8 @@ def test_another_seed_uses_what_is_known(tmp_path: Path) -> None:
         assert other.search_id != first.search_id
         assert other.frontier == first.frontier
         assert (other.refused, other.failed) == (first.refused, first.failed)
+
+
+def test_a_model_that_fits_nowhere_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match="use more devices"):
+        search(replace(PROBLEM, count=1), tmp_path / "a.sqlite", workers=1, verify=accept)

@@ -201,7 +201,7 @@ def test_experts_equal_a_loop_over_experts() -> None:
         return contract(f, [(a, ("%", *an.split())), (b, ("%", *bn.split()))], ("%", *out.split()))
 
     square = f.reduce(f.mul(x[:1], x[:1]).sum(axis=-1, keepdims=True))
-    h = f.hash(word("norm", (), ""), x[0], square[0])
+    h = f.hash(word("norm", (), ""), x[0], square[0], np.full_like(square[0], x.shape[-1]))
     g = ein(h, "B Q D", given["router"].data, "D X", "B Q X")
     gate = f.hash(word("sigmoid", (), ""), g[0])
     k = trial.sizes.dim("k")
