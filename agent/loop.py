@@ -9,22 +9,21 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from agent.archive import Archive, point_from_json
+from agent.archive import Archive
 from agent.discovery import SearchResult, conclude
 from agent.executor import Executor, Failure, executor_for
 from agent.judge import verify_design
 from agent.problem import Problem
 from agent.progress import Budget, Interruption, Listener, Progress
 from agent.proposer import Told, View, choices_of
-from agent.records import Result
-from agent.rounds import Entry, Mix, entry
-from agent.store import Position, SearchStore, opened
+from agent.records import Position, Result
+from agent.rounds import Entry, Mix
+from agent.starts import conventional_entries, conventional_frontier
+from agent.store import SearchStore, opened
 from agent.trial import Laboratory, Outcome, Task, Verify, failed, try_candidate
-from evaluator.baseline import SCHEDULES, conventional_schedule
-from evaluator.frontier import Point, front
+from evaluator.frontier import Point
 from mutations.registry import rules
 from mutations.rule import Rule, Site
-from mutations.start import starting_designs
 
 if TYPE_CHECKING:
     import db
@@ -46,7 +45,7 @@ def search(
     The result depends on the problem and the structures tried, not on workers or time. Ctrl-C ends the run
     after the round in work, which is stored; a killed run loses the round in work alone, and the next one
     does it again. `database` is an open Database, a path or a URL. Raises db.DatabaseError (SearchTakenError
-    while another live process runs the same search) and WorkerError.
+    while another live process runs the same search), ProblemError and WorkerError.
     """
     with opened(database) as base:
         store = SearchStore(base, problem)
@@ -155,20 +154,12 @@ class _Run:
         self, position: Position, baseline: tuple[Point, ...] | None, executor: Executor
     ) -> tuple[Point, ...]:
         """Round 0: the conventional structures under the schedules of today's engines."""
-        entries: dict[str, tuple[Entry, int]] = {}
-        for structure in starting_designs(self.problem.reference()):
-            design = conventional_schedule(structure)
-            for count, overlap in SCHEDULES:
-                schedule = replace(design.schedule, microbatches=count, overlap_links=overlap)
-                new = entry(design.with_(schedule=schedule), "baseline")
-                entries.setdefault(new.structure_hash, (new, count))
-        first = [item for item, _ in entries.values()]
-        counts = [count for _, count in entries.values()]
+        first, counts = conventional_entries(self.problem)
         position.target = position.target or self.budget.structures
         empty = Archive(baseline or ())
         outcomes = self._try(first, executor, empty, position, counts if baseline is None else ())
         if baseline is None:
-            baseline = front([point_from_json(p) for o in outcomes for p in o.conventional])
+            baseline = conventional_frontier(self.problem, outcomes)
         results = self._judge(first, outcomes, Archive(baseline), position)
         position.round = 1
         self.store.write_round(position, results, baseline)

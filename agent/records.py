@@ -1,18 +1,29 @@
-"""What one entry of a round leaves in the database: design, lineage, certificate, evaluation, candidate."""
+"""Where a search stands, and what an entry of a round leaves in the database."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from agent.rounds import Entry
-from agent.trial import Judgement, Outcome
+from agent.trial import Json, Judgement, Outcome
 from agent.versions import verifier_version
 
 if TYPE_CHECKING:
     import db
+
+
+@dataclass
+class Position:
+    """From where a search continues; the stored cursor."""
+
+    round: int = 0
+    sequence: int = 0
+    target: int = 0
+    proposers: Json = field(default_factory=dict)
+    rules: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ EXAMINED = 12
 """Proposals looked at per place in a round, known ones included; then the round begins with what it has."""
 
 MOST_AXES = 4
-"""Mesh axes of a candidate, over all its pools: each more multiplies meshes to sweep and devices to simulate."""
+"""Mesh axes of a candidate, all pools together: each multiplies meshes to sweep and devices to simulate."""
 
 
 @dataclass(frozen=True, slots=True)

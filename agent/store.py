@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agent.archive import Archive, Member, gain_of, point_from_json
+from agent.owner import is_dead, owner_name
 from agent.problem import Problem, identity
-from agent.records import Result, Writer, lineage_of
+from agent.records import Position, Result, Writer, lineage_of
 from agent.rounds import Entry
 from agent.trial import Json, Judgement, Outcome, analyses_of, refusal
 from agent.versions import evaluator_version, verifier_version
@@ -28,17 +27,6 @@ if TYPE_CHECKING:
     import db
 
 HEARTBEAT_SECONDS = 3.0
-
-
-@dataclass
-class Position:
-    """From where a search continues; the stored cursor."""
-
-    round: int = 0
-    sequence: int = 0
-    target: int = 0
-    proposers: Json = field(default_factory=dict)
-    rules: str = ""
 
 
 @contextmanager
@@ -69,7 +57,7 @@ class SearchStore:
             clock=problem.clock,
         )
         self.reference_hash = identity(problem.reference())
-        self.owner = f"{platform.node()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.owner = owner_name()
         self.counters: dict[str, int] = {}
         self.search_id = ""
         self._beat = time.monotonic()
@@ -105,7 +93,7 @@ class SearchStore:
             )  # fmt: skip
             self.search_id = made.id
             return Position(), ""
-        stale = {"stale_after_seconds": 0.0} if _dead(found.owner) else {}
+        stale = {"stale_after_seconds": 0.0} if is_dead(found.owner) else {}
         taken = self.database.resume_search(found.id, owner=self.owner, **stale)
         self.search_id = taken.id
         self.counters = {str(k): int(v) for k, v in taken.counters.items()}
@@ -256,17 +244,3 @@ class SearchStore:
 
     def _cursor(self, position: Position) -> Mapping[str, Any]:
         return {**asdict(position), "rules": verifier_version(), "device": self.conditions.device_hash}
-
-
-def _dead(owner: str) -> bool:
-    """Whether the process of an owner ran on this machine and is gone."""
-    node, _, rest = owner.rpartition(":")[0].rpartition(":")
-    if not rest.isdigit() or node != platform.node():
-        return False
-    try:
-        os.kill(int(rest), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
