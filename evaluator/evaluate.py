@@ -7,7 +7,7 @@ results. Throughput counts all devices of all pools; interactivity is emitted to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +60,29 @@ class Evaluation:
         for pool in self.memory.values():
             fits = np.logical_and(fits, pool.fits)
         return fits
+
+    @cached_property
+    def _any_context(self) -> Mapping[int, Price]:
+        """Prices that do not depend on the context."""
+        return {i: p for i, p in enumerate(self.prices) if not self.plan.works[i].depends_on("S")}
+
+    def at_context(self, context: Value) -> Evaluation:
+        """The same at another context; only what depends on it is evaluated again."""
+        moved: dict[int, Numeric] = {}
+
+        def at(numerics: Mapping[str, Numeric]) -> dict[str, Numeric]:
+            for n in numerics.values():
+                moved.setdefault(id(n), n.moved("S", context))
+            return {pool: moved[id(n)] for pool, n in numerics.items()}
+
+        main, drafts = at(self.numerics), at(self.drafts)
+        draft_works = {i.work for i in self.plan.items if i.draft}
+        prices = price(self.plan, main, self.rates, drafts, draft_works, self._any_context)
+        found = steps(
+            self.plan, prices, main, self.rates, self.microbatches, self.steps.inputs.overlap, self.drafted,
+            self.stages,
+        )  # fmt: skip
+        return replace(self, prices=prices, steps=found, numerics=main, drafts=drafts, whole=at(self.whole))
 
     def seconds(self, clock: str) -> Value:
         if clock not in CLOCKS:

@@ -35,6 +35,12 @@ class Numeric:
             self._memo[node] = found
         return found
 
+    def moved(self, name: str, value: Value) -> Numeric:
+        """The same with another value of one symbol; what does not depend on it is kept."""
+        other = Numeric({**self._symbols, name: value}, self._balanced)
+        other._memo = {node: v for node, v in self._memo.items() if name not in node.symbols()}
+        return other
+
     def over(self, node: Size, rate: float) -> Value:
         """The value divided by a rate; the division is done on the narrowest factor of a product."""
         if node.kind == "mul":

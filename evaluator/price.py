@@ -40,11 +40,14 @@ def price(
     rates: Mapping[str, Rates],
     drafts: Mapping[str, Numeric],
     draft_works: Set[int],
+    known: Mapping[int, Price] | None = None,
 ) -> list[Price]:
-    """The price of each of `plan.works`. Works of draft layers are taken at one query token (`drafts`)."""
+    """The price of each of `plan.works`. Works of draft layers are taken at one query token (`drafts`);
+    `known` prices are taken as they are."""
+    known = known or {}
     engines = {item.work: item.kernel.engine for item in plan.items}
     return [
-        _price(
+        known[i] if i in known else _price(
             work, (drafts if i in draft_works else numerics)[work.pool], rates[work.pool], plan.attention[i],
             engines.get(i, "compute"),
         )

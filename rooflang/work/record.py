@@ -60,6 +60,14 @@ class Work:
             self.held + other.held,
         )
 
+    def depends_on(self, name: str) -> bool:
+        """Whether any amount depends on a symbol."""
+        amounts = (
+            *self.flops.values(), self.vector, self.exponentials, *self.reads.values(), *self.writes.values(),
+            self.up_out, self.up_in, self.far_out, self.far_in, self.up_hops, self.far_hops, self.held,
+        )  # fmt: skip
+        return any(name in size.symbols() for size in amounts)
+
     def factored(self) -> Work:
         """The same amounts, written for fast evaluation."""
         memo: dict[Size, Size] = {}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from catalogue.devices import load_device
+from evaluator.contexts import over_contexts
 from evaluator.evaluate import evaluate
 from evaluator.numeric import Numeric, chance_of_rank
 from evaluator.scenario import Scenario
@@ -57,3 +58,15 @@ def test_a_grid_equals_its_points(clock):
         for j, ranks in enumerate(dp[0]):
             one = evaluate(design, device, Scenario(), float(b), axes={"dp": float(ranks)}, drafted=1.0)
             assert float(one.seconds(clock)) == pytest.approx(float(grid[i, j]), rel=1e-12)
+
+
+@pytest.mark.parametrize("clock", ["limit", "overlapped"])
+def test_contexts_in_pieces_equal_contexts_one_by_one(clock):
+    design, device = expert_parallel("deepseek-v4-flash", 8, 2), {"main": load_device("b300")}
+    batch = np.array([1.0, 63, 512])[:, None]
+    contexts = np.array([1.0, 100, 1000, 8192, 1048576])
+    found = over_contexts(evaluate(design, device, Scenario(), batch, drafted=1.0), contexts, clock)
+    for i, b in enumerate(batch[:, 0]):
+        for j, context in enumerate(contexts):
+            one = evaluate(design, device, Scenario(int(context)), float(b), drafted=1.0)
+            assert float(one.seconds(clock)) == pytest.approx(float(found[i, j]), rel=1e-12)
