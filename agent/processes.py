@@ -114,11 +114,14 @@ class _Worker:
                 send(process.stdin, ("job", job))
                 self._job = job
             send(process.stdin, ("items", items))
-            answers: list[Any] = receive(process.stdout)
-            return answers
+            answers: list[Any]
+            answers, tired = receive(process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             self._end()
             return None
+        if tired:
+            self._end()  # the next question starts a fresh one
+        return answers
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._stopped:

@@ -14,6 +14,9 @@ from agent.wire import receive, send
 TIDY = 12
 """Chunks after which a worker forgets what only its last candidates needed."""
 
+LARGEST_BYTES = 400_000_000
+"""Resident memory at which a worker asks to be replaced by a fresh one."""
+
 
 def main() -> None:
     """Serve one search."""
@@ -32,13 +35,23 @@ def main() -> None:
         if kind == "job":
             function, context = pickle.loads(content)
         elif function is not None:
-            try:
-                send(answers, [attempt(function, context, item) for item in content])
-            except BrokenPipeError:
-                return
             chunks += 1
+            found = [attempt(function, context, item) for item in content]
             if chunks % TIDY == 0:
                 forget()
+            try:
+                send(answers, (found, resident_bytes() > LARGEST_BYTES))
+            except BrokenPipeError:
+                return
+
+
+def resident_bytes() -> int:
+    """Memory that this process holds; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
 
 
 if __name__ == "__main__":

@@ -116,3 +116,14 @@ def test_no_worker_outlives_its_pool() -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def greedy(context: list[bytes], item: int) -> int:
+    context.append(b"x" * 150_000_000)
+    return os.getpid()
+
+
+def test_a_worker_that_holds_too_much_is_replaced() -> None:
+    with ProcessExecutor(1, chunk=1) as pool:
+        pids = pool.map(greedy, [], range(6))
+    assert 1 < len(set(pids)) < 6
