@@ -42,10 +42,13 @@ def memory(
     one micro-batch (its activations). A pipeline stage holds the layers of its stage."""
     found: dict[str, Memory] = {}
     total = float(plan.layers)
-    share: Value = np.ceil(total / stages) / total
+    staged: Value = np.ceil(total / stages) / total
+    pipeline = plan.lowered.design.placement.pipeline
     drafting = np.minimum(drafted, 1.0)
     for pool in capacity:
         n = whole[pool]
+        # A pool without the pipeline axis holds the layers of all stages.
+        share = staged if pipeline in dict(plan.lowered.meshes)[pool] else 1.0
         weights: Value = 0.0
         for size, count, repeated, is_draft in plan.weights.get(pool, ()):
             keep = drafting if is_draft else share if repeated else 1.0

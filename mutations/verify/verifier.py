@@ -63,7 +63,7 @@ def verify_lowered(
 ) -> Verdict:
     """The same for a candidate that is already lowered."""
     began = perf_counter() if began is None else began
-    plain = lower(alone(reference))
+    plain = _lowered_alone(reference)
     problems = check(candidate, numbers=False)
     if problems:
         return _refused(tuple(Reason(p.code, p.where, p.message) for p in problems), ("static",), began)
@@ -93,6 +93,19 @@ def verify_lowered(
 def alone(design: Design) -> Design:
     """The design on one device."""
     return replace(design, pools=(), placement=Placement(), schedule=Schedule())
+
+
+_ALONE: dict[int, tuple[Design, Lowered]] = {}
+
+
+def _lowered_alone(reference: Design) -> Lowered:
+    """The reference on one device, lowered once per object: to hash a whole model costs milliseconds."""
+    found = _ALONE.get(id(reference))
+    if found is None:
+        if len(_ALONE) >= 64:
+            _ALONE.clear()
+        found = _ALONE[id(reference)] = (reference, lower(alone(reference)))
+    return found[1]
 
 
 def _refused(reasons: tuple[Reason, ...], layers: tuple[str, ...], began: float) -> Verdict:
