@@ -48,81 +48,45 @@ def move_work(op: LocalOp, extents: Extents, meshes: dict[str, tuple[str, ...]])
     h = div(n, g)
     near, far = ONE - div(1, g), ONE - div(1, h)
     size_in, size_out = extents.bytes(source), extents.bytes(result)
-    up_hops, far_hops = _some(g), _some(h)
     if op.operator == "all_reduce":
         size_in = size_out  # every row takes part, also those that a rank only holds as zeros
     elif op.operator == "reduce_scatter":
         size_in = mul(size_out, n)
     match op.operator:
         case "all_reduce":
-            plain = mul(2, size_in, near)
-            up = mul(ONE - INNET, plain) + mul(INNET, size_in, _some(g))
+            out = into = mul(ONE - INNET, 2, size_in, near) + mul(INNET, size_in, _some(g))
             across = mul(2, div(size_in, g), far)
-            work = Work(
-                result.pool,
-                up_out=up,
-                up_in=up,
-                far_out=across,
-                far_in=across,
-                up_hops=up_hops,
-                far_hops=far_hops,
-                reduces=True,
-            )
         case "reduce_scatter":
             out = mul(size_in, near)
             into = mul(ONE - INNET, out) + mul(INNET, div(size_in, g), _some(g))
             across = mul(div(size_in, g), far)
-            work = Work(
-                result.pool,
-                up_out=out,
-                up_in=into,
-                far_out=across,
-                far_in=across,
-                up_hops=up_hops,
-                far_hops=far_hops,
-            )
         case "all_gather":
             into = mul(size_out, near)
             out = mul(ONE - INNET, into) + mul(INNET, div(size_out, g), _some(g))
             across = mul(div(size_out, g), far)
-            work = Work(
-                result.pool,
-                up_out=out,
-                up_in=into,
-                far_out=across,
-                far_in=across,
-                up_hops=up_hops,
-                far_hops=far_hops,
-            )
         case "all_to_all":
-            up = mul(size_in, g - 1, div(1, n))
+            out = into = mul(size_in, g - 1, div(1, n))
             across = mul(size_in, n - g, div(1, n))
-            work = Work(
-                result.pool,
-                up_out=up,
-                up_in=up,
-                far_out=across,
-                far_in=across,
-                up_hops=up_hops,
-                far_hops=far_hops,
-            )
         case "gather_top":
             amount = _candidates(op, source, extents)
-            up = mul(amount, g - 1)
+            out = into = mul(amount, g - 1)
             across = mul(amount, h - 1)
-            work = Work(
-                result.pool,
-                up_out=up,
-                up_in=up,
-                far_out=across,
-                far_in=across,
-                up_hops=up_hops,
-                far_hops=far_hops,
-            )
         case _:
-            work = _routed(op, source, result, extents, g, n, h)
-    moved = {"activation": size_in}, {"activation": size_out}
-    return [Work(work.pool, reads=moved[0], writes=moved[1]).plus(work)]
+            out, across = _routed(op, source, result, extents, g, n, h)
+            into = out
+    work = Work(
+        result.pool,
+        reads={"activation": size_in},
+        writes={"activation": size_out},
+        up_out=out,
+        up_in=into,
+        far_out=across,
+        far_in=across,
+        up_hops=_some(g),
+        far_hops=_some(h),
+        reduces=op.operator == "all_reduce",
+    )
+    return [work]
 
 
 def _candidates(op: LocalOp, source: Tensor, extents: Extents) -> Size:
@@ -141,35 +105,27 @@ def _row_bytes(tensor: Tensor, extents: Extents) -> Size:
     return mul(*inner, format_of(tensor.dtype).bytes) if inner else const(format_of(tensor.dtype).bytes)
 
 
-def _routed(op: LocalOp, source: Tensor, result: Tensor, extents: Extents, g: Size, n: Size, h: Size) -> Work:
-    """A token goes once to each other chosen rank of its domain, and once to each other chosen domain,
-    where it is passed on; combine is the same way back."""
+def _routed(
+    op: LocalOp, source: Tensor, result: Tensor, extents: Extents, g: Size, n: Size, h: Size
+) -> tuple[Size, Size]:
+    """(scale-up bytes, scale-out bytes) of a dispatch or combine.
+
+    A token goes once to each other chosen rank of its domain, and once to each other chosen domain, where
+    it is passed on; combine is the same way back.
+    """
     own, spread = (source, result) if op.operator == "dispatch" else (result, source)
     tag = str(op.attribute("routed"))
     route = extents.routings.get(tag)
     row = _row_bytes(own, extents)
     tokens = extents.tokens(cuts_of(own))
-    up_hops, far_hops = _some(g), _some(h)
     if route is None or tag not in routed_axes(spread):
         size = mul(tokens, row)
-        up, across = mul(size, g - 1), mul(size, h - 1)
-        return Work(
-            result.pool,
-            up_out=up,
-            up_in=up,
-            far_out=across,
-            far_in=across,
-            up_hops=up_hops,
-            far_hops=far_hops,
-        )
+        return mul(size, g - 1), mul(size, h - 1)
     experts, picks = extents.sizes[route.target], extents.picks(route)
     rank = routing("copies", n, experts, picks, tokens, tag=tag)
     domain = routing("copies", h, experts, picks, tokens, tag=tag)
     across = mul(domain, h - 1, row)
-    up = mul(rank, n - 1, row) - across
-    return Work(
-        result.pool, up_out=up, up_in=up, far_out=across, far_in=across, up_hops=up_hops, far_hops=far_hops
-    )
+    return mul(rank, n - 1, row) - across, across
 
 
 def _crossing(

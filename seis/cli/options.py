@@ -63,9 +63,9 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Also write the fronti
 DATABASE = "seis.db"
 
 
-def at_least(name: str, value: int | None, low: int, unit: str = "") -> None:
+def at_least(name: str, value: float | None, low: int, unit: str = "") -> None:
     """Raises UsageError for a number below its least value."""
     from seis.cli.problems import UsageError
 
-    if value is not None and value < low:
+    if value is not None and not value >= low:  # not a number is no number either
         raise UsageError(f"{name} must be at least {low}{unit}, but got {value}")

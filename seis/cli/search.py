@@ -58,6 +58,8 @@ def search(
 
     at_least("--count", count, 1)
     at_least("--structures", structures, 1)
+    at_least("--seconds", seconds, 0)
+    at_least("--seed", seed, 0)
     at_least("--workers", workers, 1)
     check_picture(plot)
     problem = Problem(
