@@ -26,7 +26,7 @@ class Indexer:
     """A light scorer that chooses which cached tokens attention reads (DSA): its keys are one head of `dim`.
 
     `top` counts tokens; with `block` > 1 it counts blocks of that many tokens (block-sparse attention).
-    `width` is that of its query's input: the model's, or a low-rank query's.
+    Queries come from the low-rank query where attention has one, from the layer's input otherwise.
     """
 
     heads: int
@@ -52,7 +52,7 @@ class GroupedQuery:
     biases: tuple[str, ...] = ()
     """Which of the projections q, k, v, o have a bias."""
     qk_norm: str | None = None
-    """RMS norm of queries and keys: `head` (per head, gain of the head's width) or `whole` (over all heads)."""
+    """RMS norm of queries and keys: `head` (each head, a gain of its width) or `whole` (over all heads)."""
     qk_norm_gain: bool = True
     sinks: bool = False
     """One learned logit per head that takes part in the softmax's sum."""
@@ -144,8 +144,8 @@ Mixer = GroupedQuery | Latent | GatedDelta | KimiDelta | Lightning | Mamba2
 class Activation:
     """The non-linearity of a feed-forward part.
 
-    `gated` parts have gate and up projections, others one. Kinds: silu, gelu, relu2, swiglu_oai (clamped, with
-    `alpha` and an `offset` on the linear half), situ.
+    `gated` parts have gate and up projections, others one. Kinds: silu, gelu, relu2, swiglu_oai (clamped,
+    with `alpha` and an `offset` on the linear half), situ.
     """
 
     kind: str = "silu"
