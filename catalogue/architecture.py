@@ -58,6 +58,8 @@ class GroupedQuery:
     """One learned logit per head that takes part in the softmax's sum."""
     gate: bool = False
     """A sigmoid gate of the query's shape on the attended values (Qwen3-Next)."""
+    head_gate: bool = False
+    """A sigmoid gate, one number per head, on the attended values (Step-3.5)."""
     query_rank: int | None = None
     """Low-rank query projection through a normed width (MFA)."""
     indexer: Indexer | None = None
@@ -209,7 +211,10 @@ FeedForward = Dense | Experts
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Storage of a part's weights, and what its matrix products read: bf16 (unquantised), fp8, fp4."""
+    """Storage of a part's weights, and what its matrix products read: bf16 (unquantised), or a narrower one.
+
+    Both are formats of `rooflang.dtype`. Weights of int4 with bf16 activations are widened when read.
+    """
 
     weights: str = "bf16"
     activations: str = "bf16"
@@ -224,6 +229,8 @@ class Formats:
     dense: Format = field(default_factory=Format)
     shared: Format = field(default_factory=Format)
     experts: Format = field(default_factory=Format)
+    output: Format | None = None
+    """The mixer's output projection, where it differs from the rest of the mixer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +245,8 @@ class Layer:
     feed: FeedForward | None
     beside: FeedForward | None = None
     beside_lag: int = 0
+    parallel: bool = False
+    """Mixer and feed-forward read one normed input and are added to the residual together (GPT-NeoX)."""
     formats: Formats = field(default_factory=Formats)
 
 

@@ -37,6 +37,11 @@ _FORMATS = (
     Format("int8", Fraction(8), "int8", "two's complement"),
     Format("mxfp4", Fraction(17, 4), "fp4", "OCP e2m1 with one e8m0 scale per 32 elements"),
     Format("nvfp4", Fraction(9, 2), "fp4", "e2m1 with one e4m3 scale per 16 elements"),
+    Format("mxfp8", Fraction(33, 4), "fp8", "OCP e4m3 with one e8m0 scale per 32 elements"),
+    Format("int4", Fraction(33, 8), "fp8", "int4 with one bf16 scale per 128, widened to multiply"),
+    Format("int4_64", Fraction(17, 4), "fp8", "int4 with one bf16 scale per 64, widened to multiply"),
+    Format("int4_32", Fraction(9, 2), "fp8", "int4 with one bf16 scale per 32, widened to multiply"),
+    Format("int8_row", Fraction(8), "int8", "int8 with one scale per output channel, which is not counted"),
     Format("int32", Fraction(32), "f32", "two's complement"),
     Format(
         "v4_row", Fraction(584 * 8, 512), "bf16", "448 fp8 + 64 bf16 RoPE + 7 e8m0 + 1 pad = 584 B per 512"

@@ -116,7 +116,7 @@ def _visit(
 
 
 def _is_parameter(weight: Weight) -> bool:
-    integer = index_dim(weight.dtype) is not None or weight.dtype.startswith("int")
+    integer = index_dim(weight.dtype) is not None or weight.dtype in ("int8", "int32")
     return not integer and weight.derived is None
 
 
