@@ -1,22 +1,23 @@
 """A design as the language holds it: four immutable parts and their statements.
 
 Nothing here is derived. Shapes, layouts, kernels and collectives are computed by `typing` and `lower`
-and never stored, so they cannot go stale.
+and never stored, so they cannot go stale. A hash is kept, so that results are found by a design cheaply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
+from rooflang.node import Node, node
 from rooflang.size import Size, symbol
 
 Attribute: TypeAlias = "str | int | float | bool"
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+@node
+class Operand(Node):
     """A use of a value: `x`, `x[ids]` (rows of x chosen by ids), `x over D` (the axis acted on)."""
 
     name: str
@@ -24,8 +25,8 @@ class Operand:
     over: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+@node
+class Weight(Node):
     """A parameter tensor. A derived weight is computed once, offline, by `derived` from others."""
 
     name: str
@@ -34,8 +35,8 @@ class Weight:
     derived: Op | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+@node
+class State(Node):
     """A cache: dims are (B, rows, ...). A query at position p sees
 
     append      rows r <= p
@@ -50,15 +51,15 @@ class State:
     span: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+@node
+class Input(Node):
     name: str
     dtype: str
     dims: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+@node
+class Op(Node):
     """`result: dtype = operator(operands, attributes -> dims)`.
 
     `dims` is written for operators whose result is not implied (einsum, concat, slice, topk);
@@ -79,16 +80,16 @@ class Op:
         return default
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+@node
+class Section(Node):
     """A named part of a layer; placement and pools are given per section."""
 
     name: str
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+@node
+class Repeat(Node):
     """`count` layers of the same text with their own weights and states.
 
     A name that is defined before the repeat and assigned inside it is carried from layer to layer.
@@ -104,8 +105,8 @@ class Repeat:
 Statement: TypeAlias = "Weight | State | Input | Op | Section | Repeat"
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+@node
+class Program(Node):
     """What is computed. `dims` maps each dimension name to its size over B, Q, S."""
 
     dims: tuple[tuple[str, Size], ...]
@@ -118,8 +119,8 @@ class Program:
         return {"B": symbol("B"), "Q": symbol("Q"), **dict(self.dims)}
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+@node
+class Pool(Node):
     """`count` devices of one kind."""
 
     name: str
@@ -127,16 +128,16 @@ class Pool:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Mesh:
+@node
+class Mesh(Node):
     """The axes of a pool, outermost first: the last axis joins neighbouring ranks."""
 
     pool: str
     axes: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+@node
+class Shard(Node):
     """`target: dim over axes`. The target is a section (its last name, or a dotted path) or a value."""
 
     target: str
@@ -144,8 +145,8 @@ class Shard:
     axes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+@node
+class Placement(Node):
     """`homes` sends sections to pools (the first pool is the default); `pipeline` names the axis
     over which layers are split into stages."""
 
@@ -155,16 +156,16 @@ class Placement:
     pipeline: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fusion:
+@node
+class Fusion(Node):
     """Operators of a section that run as one kernel: what they pass to each other stays on chip."""
 
     target: str
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+@node
+class Schedule(Node):
     """`overlap` names the engines that may run at the same time: `links` lets the transfers of one
     micro-batch run under the arithmetic of another; `streams` lists sections that run beside the
     transfers of the same micro-batch."""
@@ -175,8 +176,8 @@ class Schedule:
     streams: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Design:
+@node
+class Design(Node):
     """Program, system, placement and schedule."""
 
     name: str

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from rooflang.design import Attribute, Design, Op
 from rooflang.layout import Layout
+from rooflang.node import Node, node
 from rooflang.size import Size
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+@node
+class Tensor(Node):
     """A value on a pool: dims and format as in the program, `layout` along the mesh.
 
     `name` is unique in its unit; `kind` is weight, state, input or value; `every` as in operators.Type.
@@ -35,8 +36,8 @@ class Tensor:
     derived: Op | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+@node
+class Use(Node):
     """A local operand; `index` are positions into one of its dims, `over` the axis acted on."""
 
     tensor: Tensor
@@ -44,8 +45,8 @@ class Use:
     over: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LocalOp:
+@node
+class LocalOp(Node):
     """One local operator or collective.
 
     `sharding` lists, for each name of the iteration space that is cut in this operator, the axes that
@@ -109,8 +110,8 @@ class Condition:
     multiple: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+@node
+class Unit(Node):
     """A section (or a run of loose statements) lowered for its pool: the grain of verification.
 
     `inputs` and `outputs` are the values that cross its boundary, by their name in the program.
@@ -127,8 +128,8 @@ class Unit:
     conditions: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+@node
+class Segment(Node):
     """`count` equal layers, or the statements between repeats (count 1)."""
 
     name: str
