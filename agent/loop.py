@@ -119,6 +119,8 @@ class _Run:
             extra = self.budget.structures
             position.target = extra if former == "" else counters["structures"] + extra
             self.store.write_round(position, (), None)
+        elif counters.get("structures", 0) + self.budget.structures < position.target:
+            position.target = counters.get("structures", 0) + self.budget.structures
         mix = Mix(position.proposers)
         view = View(archive, self.rules, self.store.design, self._choices)
         while True:

@@ -14,7 +14,8 @@ from typing import Any, Self, TypeAlias
 class Budget:
     """How far one run goes. `structures` decides where it ends; `seconds` only stops it between rounds.
 
-    A run of a finished search adds `structures` to those tried; a continued one ends where it was meant to.
+    A run of a finished search adds `structures` to those tried; a continued one ends where it was meant to,
+    or earlier where fewer are asked.
     """
 
     structures: int = 100

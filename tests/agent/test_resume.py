@@ -57,6 +57,15 @@ def test_a_killed_search_continues(tmp_path: Path, phase: str, structures: int, 
         assert left(database) == after
 
 
+def test_a_continued_search_takes_no_more_than_is_asked(tmp_path: Path) -> None:
+    process = start(tmp_path / "killed.sqlite", 1)
+    kill_at(process, "search", 22)
+    with Database.open(tmp_path / "killed.sqlite") as database:
+        before = len(left(database)["candidates"])
+        search(PROBLEM, database, budget=Budget(3, round_size=8), workers=1, verify=refuse_some)
+        assert len(left(database)["candidates"]) == before + 3
+
+
 def test_a_living_search_is_not_taken(tmp_path: Path) -> None:
     from db import SearchTakenError
 
