@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
-from seis.cli import baseline, devices, evaluate, explain, frontier, models, search, show, verify
+from seis.cli import baseline, compare, devices, evaluate, explain, frontier, models, search, show, verify
 from seis.cli.problems import FAULT, INTERRUPTED, UNUSABLE, is_users, report
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ for _name, _command in (
     ("show", show.show),
     ("evaluate", evaluate.evaluate),
     ("baseline", baseline.baseline),
+    ("compare", compare.compare),
     ("verify", verify.verify),
     ("search", search.search),
     ("frontier", frontier.frontier),
