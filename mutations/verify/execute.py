@@ -16,6 +16,7 @@ from rooflang.lowered import Lowered, Unit
 from rooflang.run import CONTEXT, ExecutionError, Outcome, Step, Tally, Trial, Value, refit, shrink_units
 
 VARIANTS = (0, 1)
+LEAST_QUERIES = 3
 # Given a unit, its test sizes and its tally: what is wrong between formula and execution, in words.
 WorkFormula = Callable[[Unit, Trial, Step, Tally], Iterable[str]]
 
@@ -147,7 +148,9 @@ def _work(job: Job, pair: Pair, theirs: Side, trial: Trial) -> tuple[Reason, ...
     """Layer 3: what was executed against the formula, at a step in which every slot holds a token."""
     if job.work_formula is None:
         return ()
-    batch, queries = trial.sizes.dim("B"), max(1, trial.cut)
+    # Several tokens, if they can be had, so that the formula's ragged axes are met.
+    several = -(-LEAST_QUERIES // trial.cut) * trial.cut
+    batch, queries = trial.sizes.dim("B"), several if several < CONTEXT else trial.cut
     step = Step((CONTEXT - queries,) * batch, (queries,) * batch, queries)
     runner = Runner(theirs, {}, trial, job.seed)
     tally = Tally()

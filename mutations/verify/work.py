@@ -14,10 +14,11 @@ from rooflang.dtype import format_of
 from rooflang.layout import Partial
 from rooflang.lowered import LocalOp, Unit
 from rooflang.run import CONTEXT, OpTally, Step, Tally, Trial
-from rooflang.size import Number, Size, const, evaluate_exact, maximum
+from rooflang.size import Number, Size, const, evaluate_exact, floordiv, maximum, minimum, symbol
 from rooflang.work import Extents
 from rooflang.work.arithmetic import arithmetic
 from rooflang.work.links import move_work
+from rooflang.work.traffic import read_extents
 
 _Value = Callable[[Size], Number]
 _MOVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
@@ -31,7 +32,7 @@ def work_differences(unit: Unit, trial: Trial, step: Step, tally: Tally) -> Iter
     stored, extents = Extents(held, routings), Extents({**held, **_seen_rows(unit, trial)}, routings)
     meshes = {pool: tuple(a for a, _ in axes) for pool, axes in trial.sizes.meshes.items()}
     symbols: dict[str, Number] = {a: n for axes in trial.sizes.meshes.values() for a, n in axes}
-    symbols |= {"domain": 10**6, "innet": 0}
+    symbols |= {"domain": 10**6, "innet": 0, "S": CONTEXT}
     counted = {(t.section, t.result): t for t in tally.ops}
 
     def value(size: Size) -> Number:
@@ -48,16 +49,22 @@ def work_differences(unit: Unit, trial: Trial, step: Step, tally: Tally) -> Iter
 
 
 def _seen_rows(unit: Unit, trial: Trial) -> Mapping[str, Size]:
-    """Rows of caches that a query at the end of the context sees (stored rows may be padded to the axes)."""
+    """Rows of caches by context, as a query at its end sees them (stored rows may be padded to the axes)."""
     sizes: dict[str, Size] = {}
+    context = symbol("S")
     for state in unit.states:
         rows = state.dims[1]
+        if state.rows == "last":
+            continue
         if state.rows == "window":
-            sizes[rows] = const(min(CONTEXT, trial.sizes.literal("window", state.span)))
+            sizes[rows] = minimum(context, trial.sizes.literal("window", state.span))
         elif state.rows == "every":
-            sizes[rows] = const(CONTEXT // trial.sizes.literal("every", state.span))
+            sizes[rows] = floordiv(context, trial.sizes.literal("every", state.span))
         else:
-            sizes[rows] = const(CONTEXT)
+            sizes[rows] = context
+    for route in unit.routings:
+        for pick in route.picks if route.of_state and route.target in sizes else ():
+            sizes[pick] = minimum(sizes[route.target], trial.sizes.dim(pick))
     return sizes
 
 
@@ -89,7 +96,10 @@ def _computed(op: LocalOp, seen: OpTally, extents: Extents, value: _Value) -> It
             continue
         if op.operator == "pool":
             continue  # rows of a block are read when its last token arrives
-        elements, read = value(extents.elements(tensor)), int(seen.reads[tensor.name].max())
+        elements, read = (
+            value(read_extents(extents, tensor, op).elements(tensor)),
+            int(seen.reads[tensor.name].max()),
+        )
         if elements != read:
             yield f"{op.result.name} must read {elements} elements of {tensor.name}, but read {read}"
 

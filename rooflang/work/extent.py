@@ -12,6 +12,7 @@ from rooflang.dtype import format_of
 from rooflang.layout import Layout, Partial, Split
 from rooflang.lowered import LocalOp, Routing, Tensor
 from rooflang.size import ONE, Size, ceildiv, mul, routing, symbol
+from rooflang.work.ragged import mean_seen
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,15 @@ class Extents:
         """The share of a dimension that the fullest rank of these axes holds."""
         size = self.sizes[name]
         return ceildiv(size, product(axes)) if axes else size
+
+    def seen(self, name: str, axes: tuple[str, ...], queries: Size) -> Size:
+        """The share of a dimension that a token of the step sees on the fullest rank: the mean over the last
+        `queries` tokens of a sequence, where the dimension grows with the context."""
+        return mean_seen(self.dim(name, axes), queries)
+
+    def queries(self, cuts: Mapping[str, tuple[str, ...]]) -> Size:
+        """Query tokens of a sequence on one rank."""
+        return self.dim("Q", cuts.get("Q", ()))
 
     def elements(self, tensor: Tensor) -> Size:
         """Elements on the fullest rank: choices that spread rows over ranks are taken at their load."""
@@ -55,7 +65,7 @@ class Extents:
 
     def tokens(self, cuts: Mapping[str, tuple[str, ...]]) -> Size:
         """Query tokens of a step on one rank (or over the ranks that share them)."""
-        return mul(self.dim("B", cuts.get("B", ())), self.dim("Q", cuts.get("Q", ())))
+        return mul(self.dim("B", cuts.get("B", ())), self.queries(cuts))
 
     def _count(
         self,
@@ -71,7 +81,7 @@ class Extents:
             if route is None or not axes or "B" not in names:
                 continue
             tokens = self.tokens(cuts)
-            picks = self.picks(route)
+            picks = self.picks(route, self.queries(cuts))
             ranks = product(axes)
             if kind == "one" and all(p in names for p in route.picks) and route.picks:
                 factors.append(routing("fullest", ranks, mul(tokens, picks), tag=tag))
@@ -79,13 +89,16 @@ class Extents:
             elif not route.of_state and route.picks:
                 factors.append(routing("copies", ranks, self.sizes[route.target], picks, tokens, tag=tag))
                 taken.update(("B", "Q"))
-        factors.extend(self.dim(n, cuts.get(n, ())) for n in names if n not in taken)
+        # Rows that no token sees do not exist in a space of tokens: its growing axes are ragged.
+        last = self.queries(cuts) if "Q" in names else ONE
+        factors.extend(self.seen(n, cuts.get(n, ()), last) for n in names if n not in taken)
         if every > 1 and "Q" in names:
             return mul(*factors, Fraction(1, every))
         return mul(*factors) if factors else ONE
 
-    def picks(self, route: Routing) -> Size:
-        return mul(*(self.sizes[p] for p in route.picks)) if route.picks else ONE
+    def picks(self, route: Routing, queries: Size = ONE) -> Size:
+        """What a token chooses, on average over the last `queries` tokens of a sequence."""
+        return mul(*(self.seen(p, (), queries) for p in route.picks)) if route.picks else ONE
 
 
 def _has_picks(extents: Extents, tag: str, names: tuple[str, ...]) -> bool:

@@ -94,8 +94,10 @@ def _candidates(op: LocalOp, source: Tensor, extents: Extents) -> Size:
     dim = str(op.attribute("dim"))
     pick = str(op.attribute("k") or "")
     rows = mul(*(extents.dim(d, cuts_of(source).get(d, ())) for d in source.dims if d != dim))
-    local = extents.dim(dim, op.axes)
-    count = minimum(extents.sizes[pick], local) if pick else ONE
+    last = extents.queries(cuts_of(source)) if "Q" in source.dims else ONE
+    count = ONE
+    if pick:  # the mean of a minimum is at most the minimum of the means
+        count = minimum(extents.seen(pick, (), last), extents.seen(dim, op.axes, last))
     return mul(rows, count, format_of("f32").bytes + format_of("int32").bytes)
 
 

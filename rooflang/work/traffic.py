@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from rooflang.dtype import format_of, index_dim
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
 from rooflang.operators import OPERATORS
-from rooflang.size import ZERO, Size, const, div, mul, routing
+from rooflang.size import ONE, ZERO, Size, const, div, minimum, mul, routing
 from rooflang.work.extent import Extents, cuts_of, product
+from rooflang.work.ragged import CONTEXT
 
 
 def producers(unit: Unit) -> Mapping[Tensor, str]:
@@ -39,22 +40,24 @@ def roots(unit: Unit) -> Mapping[Tensor, Tensor]:
     return found
 
 
-def read_bytes(use: Use, extents: Extents, base: Tensor) -> tuple[str, Size]:
-    """(class, bytes) of one operand read from main memory; `base` is what it looks at, if it is a view."""
+def read_bytes(use: Use, extents: Extents, base: Tensor, op: LocalOp) -> tuple[str, Size]:
+    """(class, bytes) of one operand of `op` read from main memory, once for all tokens of the step; `base`
+    is what it looks at, if it is a view."""
     tensor = use.tensor
     width = format_of(tensor.dtype).bytes
     if tensor.kind == "input":
         return "activation", ZERO  # token ids are few, and noise is made on chip
     if use.index is None:
         kind = base.kind if base.kind in ("weight", "state") else "activation"
-        return kind, mul(extents.elements(tensor), width)
+        return kind, mul(read_extents(extents, base, op).elements(tensor), width)
     target = index_dim(use.index.dtype) or ""
     cuts = cuts_of(tensor)
     inner = mul(
         *(extents.dim(d, cuts.get(d, ())) for d in tensor.dims if d not in ("B", target)), const(width)
     )
     route = next((r for r in extents.routings.values() if r.tag == use.index.name.partition("@")[0]), None)
-    picks = mul(*(extents.sizes[d] for d in use.index.dims if d not in ("B", "Q")))
+    queries = extents.queries(cuts_of(op.result))
+    picks = mul(*(extents.seen(d, (), queries) for d in use.index.dims if d not in ("B", "Q")))
     if tensor.kind == "state":
         own = {d: a for d, a in cuts.items() if d != target}
         batch = extents.dim("B", own.get("B", ()))
@@ -70,13 +73,33 @@ def read_bytes(use: Use, extents: Extents, base: Tensor) -> tuple[str, Size]:
     return "expert", mul(count, inner)
 
 
+def read_extents(extents: Extents, base: Tensor, op: LocalOp) -> Extents:
+    """Sizes as the operands of `op` are read: the tokens of a step see the union of their windows."""
+    if base.rows != "window" or op.operator in _BLOCKWISE:
+        return extents
+    rows = base.dims[1]
+    union = extents.sizes[rows] + extents.queries(cuts_of(op.result)) - 1
+    if "S" in extents.sizes[rows].symbols():
+        union = minimum(CONTEXT, union)
+    return Extents({**extents.sizes, rows: union}, extents.routings)
+
+
+# Operators that take their own tokens from their operands, and from a window what came before the step.
+_BLOCKWISE = frozenset(("pool", "conv"))
+
+
 def write_bytes(op: LocalOp, extents: Extents) -> tuple[str, Size]:
-    """(class, bytes) of a result that leaves its kernel. An append writes its rows in the cache's format."""
+    """(class, bytes) of a result that leaves its kernel. An append writes its rows, or all of what the
+    last token leaves, in the state's format."""
     if op.operator == "append":
         value = op.operands[1].tensor
         state = op.operands[0].tensor
-        amount = mul(extents.elements(value), format_of(state.dtype).bytes)
+        rows = state if state.rows == "last" else value
+        amount = mul(extents.elements(rows), format_of(state.dtype).bytes)
         if state.rows == "every" and value.every == 1:
             amount = div(amount, state.span)
+        if state.rows == "window":
+            # Of a step longer than the window only its last rows stay.
+            amount = mul(amount, minimum(ONE, div(state.span, extents.sizes["Q"])))
         return "state", amount
     return "activation", extents.bytes(op.result)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
-from rooflang.size import Size, add, div
+from rooflang.size import ONE, Size, add, div, minimum, mul
 from rooflang.work.arithmetic import arithmetic
 from rooflang.work.extent import Extents
 from rooflang.work.links import move_work
@@ -95,10 +95,12 @@ def _compute(
             if key in read:
                 continue
             read[key] = None
-            kind, amount = read_bytes(part, extents, base)
+            kind, amount = read_bytes(part, extents, base, op)
             if op.operator == "pool" and part.tensor.kind == "state":
-                # A block is read once, when its last token arrives: on average one block in `every` steps.
-                amount = div(amount, int(op.attribute("every") or 1))
+                # Blocks are read when their last tokens arrive, on average Q / every of them in a step; what
+                # the step itself adds is taken from the operands that append it.
+                blocks = div(extents.sizes["Q"], int(op.attribute("every") or 1))
+                amount = mul(amount, minimum(ONE, blocks))
             reads[kind] = add(reads[kind], amount) if kind in reads else amount
     writes: dict[str, Size] = {}
     if op.operator == "append" or op.result in outside:
