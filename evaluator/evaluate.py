@@ -134,18 +134,18 @@ def evaluate(
     m: Value = float(design.schedule.microbatches) if microbatches is None else microbatches
     d: Value = drafted if compiled.has_draft else np.minimum(drafted, 0.0)
     rates = {pool: rates_for(devices[pool], setting) for pool, _ in compiled.lowered.meshes}
-    balanced = scenario.balanced(setting)
+    routing = scenario.routing_of(setting)
     part_batch = np.ceil(batch / m)
     cached: Value = float(scenario.context) if context is None else context
-    main = _numerics(compiled, rates, sizes, cached, part_batch, 1.0 + d, balanced)
-    drafts = _numerics(compiled, rates, sizes, cached, part_batch, 1.0, balanced)
+    main = _numerics(compiled, rates, sizes, cached, part_batch, 1.0 + d, routing)
+    drafts = _numerics(compiled, rates, sizes, cached, part_batch, 1.0, routing)
     draft_works = {i.work for i in compiled.items if i.draft}
     prices = price(compiled, main, rates, drafts, draft_works)
     pipeline = design.placement.pipeline
     stages: Value = sizes[pipeline] if pipeline else 1.0
     links: Value = float(design.schedule.overlap_links) if overlap is None else overlap
     found = steps(compiled, prices, main, rates, m, links, d, stages)
-    whole = _numerics(compiled, rates, sizes, cached, batch, 1.0 + d, balanced)
+    whole = _numerics(compiled, rates, sizes, cached, batch, 1.0 + d, routing)
     total: Value = 0.0
     for _, names in compiled.lowered.meshes:
         ranks: Value = 1.0
@@ -165,7 +165,7 @@ def _numerics(
     context: Value,
     batch: Value,
     queries: Value,
-    balanced: bool,
+    routing: str,
 ) -> dict[str, Numeric]:
     made: dict[tuple[int, bool], Numeric] = {}
     found: dict[str, Numeric] = {}
@@ -176,7 +176,7 @@ def _numerics(
                 **sizes, "B": batch, "Q": queries, "S": context, "domain": float(key[0]),
                 "innet": float(key[1]),
             }  # fmt: skip
-            made[key] = Numeric(symbols, balanced)
+            made[key] = Numeric(symbols, routing)
         found[pool] = made[key]
     return found
 

@@ -20,12 +20,13 @@ Value: TypeAlias = "float | NDArray[np.float64]"
 class Numeric:
     """Evaluates sizes for one set of symbol values under one routing distribution.
 
-    `balanced` gives every rank the mean load; else tokens choose experts uniformly and independently.
+    `balanced` gives every rank the mean load; under `uniform` tokens choose experts uniformly and
+    independently; `certain` counts only what any routing must touch.
     """
 
-    def __init__(self, symbols: Mapping[str, Value], balanced: bool) -> None:
+    def __init__(self, symbols: Mapping[str, Value], routing: str) -> None:
         self._symbols = symbols
-        self._balanced = balanced
+        self._routing_kind = routing
         self._memo: dict[Size, Value] = {}
 
     def __call__(self, node: Size) -> Value:
@@ -37,7 +38,7 @@ class Numeric:
 
     def moved(self, name: str, value: Value) -> Numeric:
         """The same with another value of one symbol; what does not depend on it is kept."""
-        other = Numeric({**self._symbols, name: value}, self._balanced)
+        other = Numeric({**self._symbols, name: value}, self._routing_kind)
         other._memo = {node: v for node, v in self._memo.items() if name not in node.symbols()}
         return other
 
@@ -76,6 +77,8 @@ class Numeric:
         return a / b
 
     def _routing(self, function: str, args: list[Value]) -> Value:
+        if self._routing_kind == "certain":
+            return _certain(function, args)
         match function:
             case "distinct":
                 experts, picks, tokens, ranks = args
@@ -86,7 +89,7 @@ class Numeric:
             case "fullest":
                 ranks, pairs = args
                 mean = pairs / ranks
-                if self._balanced:
+                if self._routing_kind == "balanced":
                     return mean
                 return np.minimum(pairs, mean + np.sqrt(2 * mean * np.log(ranks)))
             case _:
@@ -101,6 +104,25 @@ def chance_of_rank(ranks: Value, experts: Value, picks: Value) -> Value:
     for i in range(int(np.max(picks))):
         missing = missing * np.clip((others - i) / (np.asarray(experts) - i), 0.0, 1.0)
     return 1.0 - missing
+
+
+def _certain(function: str, args: list[Value]) -> Value:
+    """What every routing has in common: all tokens may pick the same experts, on as few ranks as hold them,
+    the token's own rank among them; and the same rows of a cache."""
+    match function:
+        case "distinct":
+            experts, picks, _, ranks = args
+            return np.minimum(picks, experts) / ranks
+        case "copies":
+            ranks, experts, picks, tokens = args
+            others = np.ceil(picks * ranks / experts) - np.minimum(1.0, ranks - 1.0)
+            return tokens * others / ranks
+        case "fullest":
+            ranks, pairs = args
+            return pairs / ranks
+        case _:
+            rows, picks, _, ranks = args
+            return np.minimum(rows, picks / ranks)
 
 
 def total(values: list[Value]) -> Value:

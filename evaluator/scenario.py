@@ -10,6 +10,7 @@ from evaluator.errors import ScenarioError
 
 FIRST_ACCEPTANCE = 0.7
 NEXT_ACCEPTANCE_FACTOR = 0.9
+ROUTINGS = ("balanced", "uniform", "certain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,10 @@ class Scenario:
     """Decode at `context` cached tokens per sequence.
 
     `acceptance` lists the chance that each drafted token is accepted, given that all before it were; the
-    default is 0.7 for the first and 0.9 of the previous one's for each further. `routing` is `balanced`
-    or `uniform`; None takes `balanced` for the physical bound and `uniform` for the prediction.
+    default is 0.7 for the first and 0.9 of the previous one's for each further. `routing` is `balanced`,
+    `uniform`, or `certain`, which counts only what any routing must touch (to hold a bound against a
+    measurement of unknown routing); None takes `balanced` for the physical bound and `uniform` for the
+    prediction.
     """
 
     context: int = 8192
@@ -28,8 +31,8 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.context < 1:
             raise ScenarioError(f"a context must be at least 1 token, but got {self.context}")
-        if self.routing not in (None, "balanced", "uniform"):
-            raise ScenarioError(f"routing must be balanced or uniform, but got {self.routing!r}")
+        if self.routing not in (None, *ROUTINGS):
+            raise ScenarioError(f"routing must be one of {', '.join(ROUTINGS)}, but got {self.routing!r}")
         for chance in self.acceptance or ():
             if not 0 <= chance <= 1:
                 raise ScenarioError(f"an acceptance must be between 0 and 1, but got {chance}")
@@ -48,8 +51,8 @@ class Scenario:
             total += reached
         return total
 
-    def balanced(self, setting: str) -> bool:
-        return (self.routing or ("balanced" if setting == "physical" else "uniform")) == "balanced"
+    def routing_of(self, setting: str) -> str:
+        return self.routing or ("balanced" if setting == "physical" else "uniform")
 
     @property
     def hash(self) -> str:

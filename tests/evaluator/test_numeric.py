@@ -12,7 +12,7 @@ from evaluator.contexts import over_contexts
 from evaluator.evaluate import evaluate
 from evaluator.numeric import Numeric, chance_of_rank
 from evaluator.scenario import Scenario
-from rooflang.size import ceildiv, routing, symbol
+from rooflang.size import ceildiv, mul, routing, symbol
 from tests.evaluator.placements import expert_parallel
 
 
@@ -33,18 +33,18 @@ def test_distinct_experts_by_enumeration():
     node = routing("distinct", 4, 1, 2, 1, tag="t")
     pairs = list(itertools.product(range(4), repeat=2))
     expected = sum(len(set(p)) for p in pairs) / len(pairs)
-    assert float(Numeric({}, balanced=True)(node)) == pytest.approx(expected)
+    assert float(Numeric({}, "balanced")(node)) == pytest.approx(expected)
 
 
 def test_fullest_rank_exceeds_the_mean_only_when_unbalanced():
     node = routing("fullest", 8, 800, tag="t")
-    assert float(Numeric({}, balanced=True)(node)) == 100
-    assert 100 < float(Numeric({}, balanced=False)(node)) < 200
+    assert float(Numeric({}, "balanced")(node)) == 100
+    assert 100 < float(Numeric({}, "uniform")(node)) < 200
 
 
 def test_ceil_takes_the_fullest_rank():
     node = ceildiv(symbol("B"), symbol("dp"))
-    found = Numeric({"B": np.array([1.0, 8, 9]), "dp": 8.0}, balanced=True)(node)
+    found = Numeric({"B": np.array([1.0, 8, 9]), "dp": 8.0}, "balanced")(node)
     assert found.tolist() == [1, 1, 2]
 
 
@@ -70,3 +70,23 @@ def test_contexts_in_pieces_equal_contexts_one_by_one(clock):
         for j, context in enumerate(contexts):
             one = evaluate(design, device, Scenario(int(context)), float(b), drafted=1.0)
             assert float(one.seconds(clock)) == pytest.approx(float(found[i, j]), rel=1e-12)
+
+
+def test_certain_routing_is_below_every_other():
+    symbols = {"T": 5000.0}
+    cases = (
+        ("distinct", (256, 8, symbol("T"), 8)),
+        ("copies", (8, 256, 8, symbol("T"))),
+        ("fullest", (8, mul(symbol("T"), 8))),
+        ("rows", (8192, 2048, 3, 1)),
+    )
+    for function, arguments in cases:
+        node = routing(function, *arguments, tag="t")
+        certain, balanced, uniform = (
+            float(Numeric(symbols, kind)(node)) for kind in ("certain", "balanced", "uniform")
+        )
+        assert certain <= balanced <= uniform
+    # 8 picks of 4 experts per rank need two ranks, of which a token may sit on one
+    assert (
+        float(Numeric(symbols, "certain")(routing("copies", 64, 256, 8, symbol("T"), tag="t"))) == 5000 / 64
+    )

@@ -95,7 +95,7 @@ def matrix_flops(design: Design) -> float:
     """FLOPs of matrix units over all devices at a sample point with even routing."""
     lowered = lower(design)
     axes = {a: AXES.get(a, 2.0) for _, names in lowered.meshes for a in names}
-    price = Numeric({**POINT, **axes}, balanced=True)
+    price = Numeric({**POINT, **axes}, "balanced")
     total = 0.0
     for pool, names in lowered.meshes:
         ranks = float(np.prod([axes[a] for a in names if a != design.placement.pipeline]))
