@@ -42,6 +42,8 @@ class State(Node):
     append      rows r <= p
     window n    rows p - n < r <= p
     every n     rows with (r + 1)·n <= p + 1: one row per finished block of n tokens
+
+    A state of kind `last` has no rows, and dims (B, ...): it holds what the last token left.
     """
 
     name: str

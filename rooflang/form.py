@@ -28,7 +28,7 @@ from rooflang.limits import (
     PATH,
     RESERVED,
 )
-from rooflang.operators import OPERATORS
+from rooflang.operators import OPERATORS, STATE_KINDS
 from rooflang.size import Size
 from rooflang.text.sizes import size_problem
 
@@ -167,11 +167,11 @@ def _check_declaration(statement: Weight | State | Input, where: str) -> None:
     _require_format(statement.dtype, where)
     if isinstance(statement, State):
         _require(integer_problem("a state's span", statement.span), where)
-        if statement.rows not in ("append", "window", "every") or (
-            statement.rows == "append" and statement.span != 1
+        if statement.rows not in STATE_KINDS or (
+            statement.rows in ("append", "last") and statement.span != 1
         ):
             raise DesignError(
-                "a state's rows must be append, window n or every n, "
+                "a state's rows must be append, window n, every n or last, "
                 f"but got {statement.rows} {statement.span}",
                 where,
             )

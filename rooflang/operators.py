@@ -5,7 +5,7 @@ other: `check` (static rules), `run` (NumPy semantics on simulated devices) and 
 
     einsum(a, b, ... -> dims)        sum over names absent from dims; an operand may be `w[ids]`
     add, mul (`a + b`, `a * b`)      broadcast by name; result dims are the union in order
-    silu relu sigmoid sqrtsoftplus   element-wise functions of one tensor
+    silu relu sigmoid exp softplus sqrtsoftplus   element-wise functions of one tensor
     swiglu(gate, up, limit=)         silu(clamped gate) * clamped up
     scale(x, by=)                    multiply by a constant
     cast(x)                          change of storage format (give the format as `name: format = ...`)
@@ -17,7 +17,8 @@ other: `check` (static rules), `run` (NumPy semantics on simulated devices) and 
     gather(x[ids])                   rows of x at ids
     append(state, value)             writes the step's rows; only tokens that end a block for `every n`
     pool(raw over R, score over R, bias, every=)   softmax-weighted sum over a block of raw rows
-    scan(state, k, v, decay, beta)   linear-attention state update: S <- decay*S + beta*k*v
+    conv(x, weight over A, state)    causal convolution per channel over the last A tokens
+    scan(state, k, v, decay, beta)   a linear recurrence's state after every token of the step
     quantize(x over D, block=)       round to the result's format per block of D
     concat(a over R, b over C -> dims)    views laid end to end on a new name
     slice(x over RC, start= -> dims)      a view of part of a name
@@ -71,6 +72,8 @@ _ALL = (
     _op("silu", 1, 1, elementwise=True, zero=True),
     _op("relu", 1, 1, elementwise=True, zero=True),
     _op("sigmoid", 1, 1, elementwise=True),
+    _op("exp", 1, 1, elementwise=True),
+    _op("softplus", 1, 1, elementwise=True),
     _op("sqrtsoftplus", 1, 1, elementwise=True),
     _op("swiglu", 2, 2, {"limit": float, "alpha": float, "offset": float}, elementwise=True, zero=True),
     _op("scale", 1, 1, {"by": float}, elementwise=True, linear=(0,), zero=True),
@@ -83,7 +86,8 @@ _ALL = (
     _op("gather", 1, 1, {}),
     _op("append", 2, 2, {}),
     _op("pool", 2, 3, {"every": int, "overlap": bool}),
-    _op("scan", 3, 5, {"kind": str}, explicit_dims=True),
+    _op("conv", 3, 3),
+    _op("scan", 4, 5),
     _op("quantize", 1, 1, {"block": int}, elementwise=True, zero=True),
     _op("concat", 2, 4, explicit_dims=True, view=True, linear=(0, 1, 2, 3)),
     _op("slice", 1, 1, {"start": int}, explicit_dims=True, view=True, linear=(0,), zero=True),
@@ -93,6 +97,7 @@ _ALL = (
 )
 OPERATORS: Final[Mapping[str, Operator]] = {o.name: o for o in _ALL}
 
+STATE_KINDS: Final = ("append", "window", "every", "last")
 NORM_KINDS: Final = ("rms", "l2", "sum", "sinkhorn")
 
 
@@ -120,6 +125,53 @@ class Type:
 
 
 ACTIVATION: Final = "bf16"
+
+
+def scan_keys(dims: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """The names of a scan's keys that its values lack, given the dims of its operands.
+
+    With a delta rule (a fifth operand) the state is read along them, so they must then be seen whole.
+    """
+    return frozenset(dims[1]) - frozenset(dims[2])
+
+
+def whole_names(name: str, dims: tuple[tuple[str, ...], ...], over: tuple[str | None, ...]) -> frozenset[str]:
+    """Names along which `conv` and `scan` cannot be cut: tokens, taps and their rows, keys that are read."""
+    if name == "conv":
+        return frozenset({"Q", over[1] or "", dims[2][1]})
+    return frozenset({"Q"}) | (scan_keys(dims) if len(dims) == 5 else frozenset())
+
+
+def _conv_fits(operands: tuple[Type, ...], over: tuple[str | None, ...], where: str) -> None:
+    x, weight, state = (t.dims for t in operands)
+    taps = over[1]
+    if taps is None:
+        raise DesignError("conv needs 'over' its taps: conv(x, weight over A, state)", where)
+    channels = {d for d in x if d not in ("B", "Q")}
+    if x[:2] != ("B", "Q") or set(weight) != {taps, *channels} or set(state) != {"B", state[1], *channels}:
+        shown = "; ".join(", ".join(dims) for dims in (x, weight, state))
+        raise DesignError(
+            "conv needs x [B, Q, channels], a weight [taps, channels] and a state [B, rows, channels] of the "
+            f"same channels, but got [{shown}]",
+            where,
+        )
+
+
+def _scan_fits(dims: tuple[tuple[str, ...], ...], where: str) -> None:
+    state, keys, values, *factors = (set(d) for d in dims)
+    tokens = {"B", "Q"} <= keys & values and "Q" not in state
+    if not tokens or keys | values != state | {"Q"} or keys <= values:
+        shown = "; ".join(", ".join(d) for d in dims)
+        raise DesignError(
+            "scan needs a state [B, ...] with the names of its keys and its values [B, Q, ...] together, and "
+            f"keys with a name that values lack, but got [{shown}]",
+            where,
+        )
+    allowed = (state | {"Q"}, (state | {"Q"}) - scan_keys(dims))
+    for what, names, known in zip(("decay", "beta"), factors, allowed, strict=False):
+        if not names <= known:
+            lost = ", ".join(sorted(names - known))
+            raise DesignError(f"scan's {what} must have names of its state or tokens, but has {lost}", where)
 
 
 def union(*dims: tuple[str, ...]) -> tuple[str, ...]:
@@ -205,6 +257,12 @@ def result_type(
             return Type(first.dims, result, every)
         case "append":
             return Type(first.dims, first.dtype)
+        case "conv":
+            _conv_fits(operands, over, where)
+            return Type(first.dims, result, every)
+        case "scan":
+            _scan_fits(tuple(t.dims for t in operands), where)
+            return Type(("B", "Q", *(d for d in first.dims if d != "B")), result, every)
         case "pool":
             axis = over[0]
             if axis is None:
@@ -229,7 +287,7 @@ def result_type(
             if over[0] is None:
                 raise DesignError(f"{name} needs 'over': {name}(x over D)", where)
             return Type(first.dims, result, every)
-        case "concat" | "slice" | "split" | "merge" | "scan":
+        case "concat" | "slice" | "split" | "merge":
             return Type(dims or (), result, every)
         case "softmax":
             return Type(first.dims, result, every)

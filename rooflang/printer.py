@@ -111,7 +111,8 @@ def _statement(statement: Weight | State | Input | Op) -> str:
             derived = f" = {_call(statement.derived)}" if statement.derived is not None else ""
             return f"weight {_tensor(statement)}{derived}"
         case State():
-            rows = "" if statement.rows == "append" else f" {statement.rows} {statement.span}"
+            span = "" if statement.rows in ("append", "last") else f" {statement.span}"
+            rows = "" if statement.rows == "append" else f" {statement.rows}{span}"
             return f"state  {_tensor(statement)}{rows}"
         case Input():
             return f"input  {_tensor(statement)}"

@@ -9,7 +9,7 @@ from math import prod
 from rooflang.design import Input, Op, Operand, Program, Repeat, Section, State, Statement, Weight
 from rooflang.dtype import format_of, index_dim
 from rooflang.errors import DesignError, nearest
-from rooflang.operators import Type, indexed, result_type
+from rooflang.operators import STATE_KINDS, Type, indexed, result_type
 from rooflang.size import Size
 
 
@@ -24,6 +24,7 @@ class _Scope:
     types: dict[str, Type] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     declared: set[str] = field(default_factory=set)
+    states: dict[str, State] = field(default_factory=dict)
 
 
 def type_program(program: Program) -> Mapping[str, Type]:
@@ -58,6 +59,7 @@ def _assign(op: Op, scope: _Scope, where: str) -> None:
     type_ = op_type(op, scope.types, where)
     _known_dims(type_.dims, scope, where)
     _view_sizes(op, type_, scope, where)
+    _state_kinds(op, scope, where)
     if op.operator == "append":
         if scope.kinds.get(op.operands[0].name) != "state":
             raise DesignError(f"append needs a state first, but {op.operands[0].name!r} is none", where)
@@ -97,10 +99,10 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
         )
     if isinstance(statement, State):
         if len(statement.dims) < 2 or statement.dims[0] != "B":
-            raise DesignError("a state's dims must start with B and its rows", where)
-        if statement.rows not in ("append", "window", "every") or statement.span < 1:
+            raise DesignError("a state's dims must start with B and its rows (none for last)", where)
+        if statement.rows not in STATE_KINDS or statement.span < 1:
             raise DesignError(
-                f"a state must be append, window n or every n with n >= 1, but got "
+                f"a state must be append, window n, every n with n >= 1, or last, but got "
                 f"{statement.rows} {statement.span}",
                 where,
             )
@@ -114,6 +116,8 @@ def _declare(statement: Weight | State | Input, scope: _Scope, where: str) -> No
     if target is not None:
         _known_dims((target,), scope, where)
     scope.declared.add(where)
+    if isinstance(statement, State):
+        scope.states[statement.name] = statement
     scope.types[statement.name] = Type(statement.dims, statement.dtype)
     scope.kinds[statement.name] = type(statement).__name__.lower()
 
@@ -161,6 +165,22 @@ def _view_sizes(op: Op, result: Type, scope: _Scope, where: str) -> None:
         return
     if before != after:
         raise DesignError(f"{op.operator} must keep every entry, but {before} entries become {after}", where)
+
+
+def _state_kinds(op: Op, scope: _Scope, where: str) -> None:
+    """A scan goes on from a state of the last token, a convolution of n taps from a window of n - 1 rows."""
+    if op.operator not in ("scan", "conv"):
+        return
+    name = op.operands[0 if op.operator == "scan" else 2].name
+    state = scope.states.get(name) if scope.kinds.get(name) == "state" else None
+    if op.operator == "scan":
+        if state is None or state.rows != "last":
+            raise DesignError(f"scan needs a state of kind last, but got {name!r}", where)
+        return
+    taps = scope.sizes[op.operands[1].over or ""]
+    rows = state.span if state is not None and state.rows == "window" else 0
+    if not isinstance(taps, Size) or taps.constant != rows + 1:
+        raise DesignError(f"conv over {taps} taps needs a window of one row less, but got {name!r}", where)
 
 
 def _known_dims(dims: tuple[str, ...], scope: _Scope, where: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from rooflang.lowered import Unit
-from rooflang.run import PRIMES, Trial
+from rooflang.run import CONTEXT, PRIMES, Trial
 
-_FRESH = ("silu", "relu", "sigmoid", "sqrtsoftplus", "swiglu", "quantize", "topk", "sample")
+_FRESH = frozenset(
+    ("silu", "relu", "sigmoid", "exp", "softplus", "sqrtsoftplus", "swiglu", "quantize", "topk", "sample")
+)
 _CAP = 10**6
 
 
@@ -27,6 +29,13 @@ def degree(unit: Unit, trial: Trial) -> int:
             terms = prod(dims.get(d, 1) for d in names - set(op.result.dims))
             below = sum(p[1] for p in parts) * terms
             top = sum(p[0] for p in parts) + below
+        elif op.operator == "conv":
+            below = sum(p[1] for p in parts) * trial.sizes.dim(op.operands[1].over or "")
+            top = sum(p[0] for p in parts) + below
+        elif op.operator == "scan":
+            # Every token of the context multiplies: by its decay, by its key twice, and by its beta.
+            top, below = (CONTEXT * (sum(p[i] for p in parts) + parts[1][i]) for i in (0, 1))
+            top = top + below
         elif op.operator in ("softmax", "norm"):
             top, below = 1, 1
         elif op.operator in ("add", "concat", "pool"):

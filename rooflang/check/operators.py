@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from rooflang.check.problem import Problem
 from rooflang.layout import Cell, Partial, Split, cell
 from rooflang.lowered import LocalOp, Use
-from rooflang.operators import OPERATORS
+from rooflang.operators import OPERATORS, whole_names
 
 _VIEWS = ("split", "merge", "concat", "slice")
+# Operators that leave absent rows absent although they have no zero to keep.
+_ROW_BY_ROW = frozenset(
+    ("softmax", "add", "gather", "append", "concat", "norm", "sigmoid", "exp", "softplus", "sqrtsoftplus")
+)
 _HINT = "reduce it first (all_reduce or reduce_scatter)"
 
 
@@ -61,10 +65,7 @@ def _partial(op: LocalOp, cells: list[Cell], made: Cell, picking: bool) -> tuple
                 return "placement.partial", "at most one factor may be partial", _HINT
         else:
             return "placement.partial", f"a partial sum cannot pass through {op.operator}", _HINT
-    elif not (
-        entry.zero
-        or op.operator in ("softmax", "add", "gather", "append", "concat", "norm", "sigmoid", "sqrtsoftplus")
-    ):
+    elif not (entry.zero or op.operator in _ROW_BY_ROW):
         return "placement.partial", f"absent rows cannot pass through {op.operator}", _HINT
     if (sums or picking or kinds) and not isinstance(made, Partial) and op.operator != "append":
         return "placement.partial", "the result of partial operands must be partial", _HINT
@@ -102,6 +103,16 @@ def _cut(op: LocalOp, cells: list[Cell], made: Cell) -> tuple[str, str, str] | N
             )
         if use.over == dim and op.operator in ("norm", "rope", "topk", "sample", "concat", "slice", "pool"):
             return "placement.over", f"{dim} must be whole, since the operator acts on all of it", "gather it"
+    if op.operator in ("conv", "scan"):
+        whole = whole_names(
+            op.operator, tuple(u.tensor.dims for u in op.operands), tuple(u.over for u in op.operands)
+        )
+        if dim in whole:
+            return (
+                "placement.over",
+                f"{dim} must be whole, since all of it takes part in each step",
+                "gather it",
+            )
     if dim in op.result.dims:
         return (
             None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rooflang.layout import Cell, Layout, Partial, Split, cell
 from rooflang.lower.rules import Rules
 from rooflang.lowered import Tensor
-from rooflang.operators import OPERATORS
+from rooflang.operators import OPERATORS, whole_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ def _blocked(operator: str, arguments: tuple[Argument, ...], result_dims: tuple[
             return frozenset(over)
         case "pool":
             return frozenset({*over, "Z"})
+        case "conv" | "scan":
+            return whole_names(operator, tuple(a.dims for a in arguments), tuple(a.over for a in arguments))
         case "append":
             # A rank that keeps a row must see the token that writes it.
             return frozenset({"Q"})

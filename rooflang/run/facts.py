@@ -27,6 +27,7 @@ class Facts:
     spans: set[tuple[int, int]] = field(default_factory=set)  # a raw window, and the block pooled from it
     values: set[int] = field(default_factory=set)
     ratio: dict[str, int] = field(default_factory=dict)  # the place within a block of so many tokens
+    taps: dict[str, int] = field(default_factory=dict)  # taps of a convolution over such a window
     literals: dict[str, set[int]] = field(default_factory=dict)
     blocks: dict[str, set[int]] = field(default_factory=dict)
     groups: dict[str, set[int]] = field(default_factory=dict)
@@ -66,7 +67,7 @@ def note_tensor(facts: Facts, tensor: Tensor, ranks: dict[str, int]) -> None:
             by_dim[c.dim] = by_dim.get(c.dim, 1) * ranks[axis]
     for dim, n in by_dim.items():
         facts.step[dim] = lcm(facts.step.get(dim, 1), n)
-    if tensor.kind == "state":
+    if tensor.kind == "state" and tensor.rows != "last":
         facts.rows.setdefault(tensor.dims[1], set()).add((tensor.rows, tensor.span))
         if tensor.rows != "append":
             facts.literals.setdefault(tensor.rows, set()).add(tensor.span)
@@ -132,6 +133,8 @@ def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool)
                 facts.literals.setdefault("groups", set()).add(groups)
                 facts.literals.setdefault("keep", set()).add(int(keep or groups))
                 facts.groups.setdefault(over, set()).add(groups)
+        case "conv":
+            facts.taps[op.operands[1].over or ""] = op.operands[2].tensor.span
         case "pool":
             facts.spans.add((op.operands[0].tensor.span, int(op.attribute("every") or 1)))
             for use in op.operands[2:]:

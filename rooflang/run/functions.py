@@ -26,7 +26,7 @@ def key(op: LocalOp) -> int:
 
 
 def elementwise(local: Local, op: LocalOp) -> Value:
-    """silu, relu, sigmoid, sqrtsoftplus, swiglu."""
+    """silu, relu, sigmoid, softplus, sqrtsoftplus, swiglu."""
     found = values(local, op)
     lead, names = 1 + local.lead, op.result.dims
     arrays = [align(v.data, lead, v.names, names) for v in found]
@@ -38,6 +38,13 @@ def elementwise(local: Local, op: LocalOp) -> Value:
     else:
         data = _real(op, arrays)
     return finish(local, op, data, mask, rules)
+
+
+def exp(local: Local, op: LocalOp) -> Value:
+    """The exponential: in the field a power of the level's generator, so that exp(a + b) = exp(a)·exp(b)."""
+    (x,) = values(local, op)
+    mask, rules = merged(local, op, [x])
+    return finish(local, op, local.arithmetic.exp(x.data), mask, rules)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -54,6 +61,8 @@ def _real(op: LocalOp, arrays: list[Array]) -> Array:
             return np.maximum(x, 0.0)
         case "sigmoid":
             return _sigmoid(x)
+        case "softplus":
+            return np.logaddexp(0.0, x)
         case "sqrtsoftplus":
             return np.sqrt(np.logaddexp(0.0, x))
         case "swiglu":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rooflang.layout import Partial
 from rooflang.lowered import LocalOp, Tensor, Unit
-from rooflang.run import attention, caches, functions, linear, moves
+from rooflang.run import attention, caches, functions, linear, moves, recurrence
 from rooflang.run.field import Field, Reals
 from rooflang.run.local import Local
 from rooflang.run.sizes import Sizes
@@ -18,10 +18,11 @@ _OPERATORS: Mapping[str, Callable[[Local, LocalOp], Value]] = {
     "einsum": linear.einsum, "add": linear.add, "mul": linear.mul, "scale": linear.scale, "cast": linear.cast,
     "gather": linear.gather, "concat": linear.concat, "slice": linear.slice_, "split": linear.split,
     "merge": linear.merge, "silu": functions.elementwise, "relu": functions.elementwise,
-    "sigmoid": functions.elementwise, "sqrtsoftplus": functions.elementwise, "swiglu": functions.elementwise,
+    "sigmoid": functions.elementwise, "softplus": functions.elementwise, "swiglu": functions.elementwise,
+    "sqrtsoftplus": functions.elementwise, "exp": functions.exp,
     "quantize": functions.quantize, "norm": functions.norm, "logsumexp": attention.logsumexp,
     "softmax": attention.softmax, "rope": attention.rope, "topk": attention.topk, "sample": attention.sample,
-    "pool": attention.pool, "append": caches.append,
+    "pool": attention.pool, "append": caches.append, "conv": recurrence.conv, "scan": recurrence.scan,
 }  # fmt: skip
 
 
@@ -63,9 +64,12 @@ class Machine:
             made[pool] = Local(self.arithmetic, self.sizes, tokens, grid, {}, self.notice)
         return made
 
-    def rule(self, tensor: Tensor, fresh: bool) -> RowRule:
+    def rules(self, tensor: Tensor, fresh: bool) -> tuple[RowRule, ...]:
+        """Which rows of a state a query sees; a state of the last token has no rows."""
+        if tensor.rows == "last":
+            return ()
         span = self.sizes.literal(tensor.rows, tensor.span) if tensor.rows != "append" else 1
-        return RowRule(tensor.dims[1], tensor.rows, span, fresh)
+        return (RowRule(tensor.dims[1], tensor.rows, span, fresh),)
 
     def execute(self, unit: Unit, environment: Mapping[str, Value], step: Step) -> Outcome:
         """Run one unit. `environment` holds global values: inputs by program name, weights and states by
@@ -125,9 +129,8 @@ class Machine:
                 )
             home = pools[tensor.pool]
             if tensor.kind == "state":
-                value = Value(
-                    value.names, value.data, value.mask, (self.rule(tensor, name not in _own(unit)),)
-                )
+                rules = self.rules(tensor, name not in _own(unit))
+                value = Value(value.names, value.data, value.mask, rules)
             home.values[tensor.name] = moves.shared(home, tensor, value)
 
     def _leave(self, unit: Unit, pools: Mapping[str, Local]) -> Outcome:

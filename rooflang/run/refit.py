@@ -35,10 +35,13 @@ def refit(trial: Trial, programs: Sequence[Lowered], units: Sequence[Unit], vari
                 return None
         elif sizes.dims[name] % need:
             return None
+    if any(sizes.dims.get(n) != sizes.literals["window", w] + 1 for n, w in facts.taps.items()):
+        return None
     for picks, over in facts.double_names:
         if over in facts.step and sizes.dims[over] < 2 * facts.step[over]:
             return None
         if over not in facts.rows and 2 * sizes.dims[picks] >= sizes.dims[over]:
             return None
     rows = sizes.rows | frozenset(facts.rows)
-    return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps, trial.cut)
+    cut = lcm(trial.cut, facts.step.get("Q", 1))
+    return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps, cut)

@@ -82,6 +82,7 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
             value is None
             or name in facts.rows
             or name in facts.ratio
+            or name in facts.taps
             or name in facts.row_picks
             or name == SERIES
         ):
@@ -110,6 +111,12 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
                     "type.size", f"{name} must have one entry per token of a block of {facts.ratio[name]}"
                 )
             dims[name] = literals["every", facts.ratio[name]]
+        elif name in facts.taps:
+            if constants.get(name) != facts.taps[name] + 1:
+                raise ExecutionError(
+                    "type.size", f"{name} must count one tap more than its window of {facts.taps[name]} rows"
+                )
+            dims[name] = literals["window", facts.taps[name]] + 1
         elif name in facts.row_picks:
             dims[name] = 2 + sorted(set(facts.row_picks.values())).index(facts.row_picks[name])
         elif name == SERIES:

@@ -105,6 +105,18 @@ class Tally:
         row = prod(placed.shape[local.lead + 3 :])
         tally.writes[op.result.name] = full(summed(writes, local) * row, local)
 
+    def _kept(self, local: Local, op: LocalOp, tally: OpTally, taken: Array) -> None:
+        """A state of the last token is written whole."""
+        count = prod(taken.shape[local.lead + 1 :])
+        tally.writes[op.result.name] = full(np.full([1] * local.lead, count), local)
+
+    def _taps(self, local: Local, op: LocalOp, tally: OpTally, positions: Array, taps: int) -> None:
+        """A convolution reads the rows of its window that were written before the step."""
+        state = op.operands[2].tensor
+        v = local.value(state.name)
+        row = prod(elements(v, local, d) for d in v.names if d not in ("B", state.dims[1]))
+        tally.reads[state.name] = full(summed(np.minimum(positions[..., 0], taps - 1), local) * row, local)
+
     def _routed(
         self, local: Local, op: LocalOp, tally: OpTally, routing: Routing, held: Array, ids: Value
     ) -> None:
@@ -126,6 +138,8 @@ class Tally:
             if op.operator == "append" and position == 0:
                 continue
             v = local.value(use.tensor.name)
+            if op.operator == "conv" and use.tensor.name in tally.reads:
+                continue
             if use.index is not None:
                 target = next((n for n in v.names if use.index.dtype == f"index<{n}>"), "")
                 row = prod(

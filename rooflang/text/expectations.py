@@ -21,6 +21,7 @@ _WORDS: Final = {
     "DIMS": "'dims'",
     "WINDOW": "'window'",
     "EVERY": "'every'",
+    "LAST": "'last'",
     "AS": "'as'",
     "OVER": "'over'",
     "ON": "'on'",

@@ -120,13 +120,9 @@ class Reader:
             elif tree.data == "weight":
                 statement = Weight(name, dtype, dims, self._derived(extra, name) if extra else None)
             elif extra:
-                statement = State(
-                    name,
-                    dtype,
-                    dims,
-                    str(extra.children[0]),
-                    self.words.integer("a state's span", token_at(extra, 1)),
-                )
+                spanned = len(extra.children) > 1
+                span = self.words.integer("a state's span", token_at(extra, 1)) if spanned else 1
+                statement = State(name, dtype, dims, str(extra.children[0]), span)
             else:
                 statement = State(name, dtype, dims)
             found.append(self.positions.keep(statement, offset_of(token)))

@@ -14,8 +14,9 @@ from rooflang.work.extent import Extents
 # evaluation of the special-function unit; a division counts as one element operation.
 _PER_ELEMENT: Final[dict[str, tuple[int, int]]] = {
     "add": (1, 0), "mul": (1, 0), "scale": (1, 0), "cast": (1, 0), "silu": (2, 1), "sigmoid": (2, 1),
-    "relu": (1, 0), "sqrtsoftplus": (2, 3), "swiglu": (4, 1), "norm": (4, 0), "logsumexp": (3, 1),
-    "softmax": (1, 0), "quantize": (3, 0), "topk": (2, 0), "sample": (2, 0), "rope": (4, 0), "pool": (3, 1),
+    "relu": (1, 0), "exp": (1, 1), "softplus": (2, 2), "sqrtsoftplus": (2, 3), "swiglu": (4, 1),
+    "norm": (4, 0), "logsumexp": (3, 1), "softmax": (1, 0), "quantize": (3, 0), "topk": (2, 0),
+    "sample": (2, 0), "rope": (4, 0), "pool": (3, 1), "conv": (2, 0), "scan": (3, 0),
 }  # fmt: skip
 
 
@@ -60,7 +61,15 @@ def arithmetic(op: LocalOp, extents: Extents) -> tuple[dict[str, Size], Size, Si
         if last:
             points = mul(points, int(last))
         return {}, mul(points, cost[0]), ZERO
-    if op.operator == "pool":
+    if op.operator == "conv":
+        # A multiply-add per tap: what the state holds is read, not iterated over.
+        points = extents.iteration(op, union(*(use_dims(u) for u in op.operands[:2])))
+    elif op.operator == "scan":
+        # Per element of the state and token: a decay, and a product added; the delta rule first reads the
+        # decayed state along the keys, another multiply-add. What is left is per row and not counted.
+        points = extents.iteration(op, names_)
+        return {}, mul(points, cost[0] + (2 if len(op.operands) == 5 else 0)), ZERO
+    elif op.operator == "pool":
         rows = op.operands[0].tensor.dims
         points = div(extents.iteration(op, union(("B", "Q"), rows)), int(op.attribute("every") or 1))
     else:

@@ -41,6 +41,8 @@ def stages(unit: Unit, made: Mapping[Tensor, str]) -> dict[Tensor, int]:
 def _kind(op: LocalOp) -> str:
     if op.operator in _WHOLE:
         return "product"
+    if op.operator == "scan":
+        return "attention"
     if op.operator != "einsum":
         return ""
     if any(u.tensor.kind == "state" for u in op.operands):
