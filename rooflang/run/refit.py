@@ -43,5 +43,4 @@ def refit(trial: Trial, programs: Sequence[Lowered], units: Sequence[Unit], vari
         if over not in facts.rows and 2 * sizes.dims[picks] >= sizes.dims[over]:
             return None
     rows = sizes.rows | frozenset(facts.rows)
-    cut = lcm(trial.cut, facts.step.get("Q", 1))
-    return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps, cut)
+    return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps, trial.cut)
