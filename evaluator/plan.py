@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from rooflang.lowered import Lowered, Segment, Unit
+from rooflang.lowered import Lowered, Segment, Unit, fused
 from rooflang.size import ZERO, Size, add
 from rooflang.work import Extents, Kernel, Work, unit_work
 
@@ -62,11 +62,11 @@ def plan(lowered: Lowered) -> Plan:
         extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
         scores = {
             op.kernel
-            for op in unit.ops
+            for op in fused(unit).ops
             if op.operator == "einsum" and any(u.tensor.kind == "state" for u in op.operands)
         }
         first = len(items)
-        for kernel in unit_work(replace(unit, path=""), sizes, lowered.meshes):
+        for kernel in unit_work(unit, sizes, lowered.meshes):
             held = kernel.name in scores
             # A draft layer runs with one query token, so its kernels are priced apart.
             key = (_key(kernel.work), kernel.engine, held, segment.draft)

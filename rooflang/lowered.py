@@ -8,7 +8,8 @@ structure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rooflang.design import Attribute, Design, Op
 from rooflang.layout import Layout
@@ -114,7 +115,8 @@ class Condition:
 class Unit(Node):
     """A section (or a run of loose statements) lowered for its pool: the grain of verification.
 
-    `inputs` and `outputs` are the values that cross its boundary, by their name in the program.
+    `inputs` and `outputs` are the values that cross its boundary, by their name in the program. `kernels`
+    are the schedule's fusions inside it: (value in the program, kernel).
     """
 
     path: str
@@ -126,6 +128,47 @@ class Unit(Node):
     states: tuple[Tensor, ...]
     routings: tuple[Routing, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    kernels: tuple[tuple[str, str], ...] = ()
+
+
+@lru_cache(maxsize=20_000)
+def bare(unit: Unit) -> Unit:
+    """What the unit computes, wherever it stands and however it is fused: fusing changes no value."""
+    return replace(unit, path="", kernels=())
+
+
+@lru_cache(maxsize=20_000)
+def fused(unit: Unit) -> Unit:
+    """The unit wherever it stands, its operators in the kernels that the schedule gives them."""
+    if not unit.kernels:
+        return bare(unit)
+    kernels = dict(unit.kernels)
+    ops = tuple(
+        op if op.is_collective or (kernel := kernels.get(_value(op))) is None else replace(op, kernel=kernel)
+        for op in unit.ops
+    )
+    return replace(unit, path="", ops=ops, kernels=())
+
+
+def _value(op: LocalOp) -> str:
+    """The name in the program of what an operator makes; an append makes a version of its cache."""
+    return op.result.name.partition("~")[0].partition("+")[0].rpartition(".")[2]
+
+
+@lru_cache(maxsize=20_000)
+def used_axes(unit: Unit) -> frozenset[str]:
+    """The mesh axes that matter to a unit."""
+    tensors = {t for _, t in unit.inputs} | {*unit.weights, *unit.states}
+    found = {a for r in unit.routings for a in r.axes}
+    for op in unit.ops:
+        found.update(op.axes)
+        tensors.add(op.result)
+        for use in op.operands:
+            tensors.add(use.tensor)
+            if use.index is not None:
+                tensors.add(use.index)
+    found.update(a for layout in {t.layout for t in tensors} for a, _ in layout)
+    return frozenset(found)
 
 
 @node

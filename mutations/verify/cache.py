@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from mutations.verify.verdict import Reason
-from rooflang.lowered import LocalOp, Unit
+from rooflang.lowered import Unit, bare
 
 VERSION = "1"  # of the meaning of a stored result
 _MOST = 20_000
@@ -26,18 +26,17 @@ class Cache(Protocol):
 class Results:
     """Comparisons by the content of both units and by `context`: the seed, the sizes of dims, the meshes.
 
-    Lowering keeps one object for the operators of equal sections, whatever their path, so contents are
-    told apart by identity; the objects are kept, so that no identity is used twice.
+    What a unit computes stands for it, wherever it stands and however it is fused.
     """
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, tuple[Unit, Unit, tuple[Reason, ...]]] = {}
+        self._found: dict[tuple[Unit, Unit, Hashable], tuple[str, tuple[Reason, ...]]] = {}
 
     def get(self, a: Unit, b: Unit, context: Hashable, outside: Cache | None) -> tuple[Reason, ...] | None:
         """The reasons found before, under this unit's path, or None."""
-        found = self._found.get((content(a), content(b), context))
+        found = self._found.get((bare(a), bare(b), context))
         if found is not None:
-            return _moved(found[2], found[1].path, b.path)
+            return _moved(found[1], found[0], b.path)
         text = outside.get(_key(a, b, context)) if outside is not None else None
         if text is None:
             return None
@@ -56,31 +55,7 @@ class Results:
     def _keep(self, a: Unit, b: Unit, context: Hashable, reasons: tuple[Reason, ...]) -> None:
         if len(self._found) > _MOST:
             self._found.clear()
-        self._found[content(a), content(b), context] = (a, b, reasons)
-
-
-_SAME: dict[Hashable, Hashable] = {}
-_KNOWN: dict[int, tuple[Hashable, Hashable]] = {}
-
-
-def _one(part: Hashable, plain: Callable[[Any], Hashable] = lambda part: part) -> int:
-    """The identity of the one object that stands for all equal parts (after `plain`)."""
-    known = _KNOWN.get(id(part))
-    if known is None:
-        meant = plain(part)
-        known = _KNOWN[id(part)] = (part, _SAME.setdefault(meant, meant))
-    return id(known[1])
-
-
-def _without_kernels(ops: tuple[LocalOp, ...]) -> Hashable:
-    """Fusing changes no value."""
-    return ("ops", *(replace(op, kernel="") for op in ops))
-
-
-def content(unit: Unit) -> tuple[int, ...]:
-    """What makes a unit, its path and its kernels apart, as identities."""
-    parts = (unit.inputs, unit.outputs, unit.weights, unit.states, unit.routings)
-    return (_one(unit.ops, _without_kernels), *map(_one, parts))
+        self._found[bare(a), bare(b), context] = (b.path, reasons)
 
 
 def _moved(reasons: tuple[Reason, ...], old: str, new: str) -> tuple[Reason, ...]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
-from mutations.verify.cache import content
 from mutations.verify.comparison import Runner, Side
-from rooflang.lowered import Lowered, Tensor, Unit
+from rooflang.lowered import Lowered, Tensor, bare
 from rooflang.run import Outcome, Trial, Value, leaves
 
 MOST_RUNS = 8  # of one unit, at different sizes
@@ -64,17 +63,17 @@ class Asked(Protocol):
     def microbatches(self) -> int: ...
 
 
-_RUNS: dict[Hashable, tuple[Unit, list[ReferenceRun]]] = {}
+_RUNS: dict[Hashable, list[ReferenceRun]] = {}
 
 
 def known_runs(asked: Asked, ours: Side, variant: int) -> list[ReferenceRun]:
     """The list in which runs of this unit are kept."""
     # A trial holds the candidate's dims too, so it serves candidates of these dims alone.
     dims = (asked.reference.design.program.dims, asked.candidate.design.program.dims)
-    key = (content(ours.unit), dims, asked.seed, min(asked.microbatches, 2), variant)
+    key = (bare(ours.unit), dims, asked.seed, min(asked.microbatches, 2), variant)
     found = _RUNS.get(key)
     if found is None:
         if len(_RUNS) > _MOST_UNITS:
             _RUNS.clear()
-        found = _RUNS[key] = (ours.unit, [])
-    return found[1]
+        found = _RUNS[key] = []
+    return found

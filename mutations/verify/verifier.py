@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
 
-from mutations.verify.cache import Cache, Results, content
+from mutations.verify.cache import Cache, Results
 from mutations.verify.certificate import certificate
 from mutations.verify.degree import bound, degree
 from mutations.verify.execute import VARIANTS, Job, WorkFormula, compare
@@ -17,12 +17,12 @@ from rooflang.check import check
 from rooflang.design import Design, Placement, Schedule
 from rooflang.errors import DesignError, RoofLangError
 from rooflang.lower import lower
-from rooflang.lowered import LocalOp, Lowered, Unit
-from rooflang.run import ExecutionError, shrink_units, used_axes
+from rooflang.lowered import Lowered, Unit, bare, used_axes
+from rooflang.run import ExecutionError, shrink_units
 
 Meshes = tuple[tuple[str, tuple[str, ...]], ...]
 _RESULTS = Results()
-_DEGREES: dict[tuple[int, ...], tuple[Unit, int]] = {}
+_DEGREES: dict[tuple[object, ...], int] = {}
 
 
 def verify(
@@ -150,32 +150,12 @@ def _constants(candidate: Lowered) -> tuple[Reason, ...]:
 
 
 def identical(a: Unit, b: Unit) -> bool:
-    """Whether two units are the same but for their kernels."""
-    if a.ops is b.ops and a.inputs is b.inputs and a.outputs is b.outputs:
-        return True
-    return (
-        len(a.ops) == len(b.ops)
-        and a.weights == b.weights
-        and a.states == b.states
-        and a.inputs == b.inputs
-        and all(_plain(x) == _plain(y) for x, y in zip(a.ops, b.ops, strict=True))
-        and a.outputs == b.outputs
-    )
-
-
-def _plain(op: LocalOp) -> LocalOp:
-    return replace(op, kernel="")
+    """Whether two units are the same but for their place and their kernels."""
+    return bare(a) == bare(b)
 
 
 def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
-    context = (
-        job.reference.design.program.dims,
-        job.candidate.design.program.dims,
-        used_meshes(p.candidate, job.candidate.meshes),
-        job.seed,
-        min(job.microbatches, 2),
-        job.work_formula is not None,
-    )
+    context = (*_sized(job, p), job.seed, min(job.microbatches, 2), job.work_formula is not None)
     first = p.candidate if p.reference is None else p.reference
     known = _RESULTS.get(first, p.candidate, context, cache)
     if known is None:
@@ -186,19 +166,26 @@ def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
 
 def used_meshes(unit: Unit, meshes: Meshes) -> Meshes:
     """The meshes without axes that do not matter to the unit."""
-    used = used_axes([unit])
+    used = used_axes(unit)
     return tuple((pool, tuple(a for a in axes if a in used)) for pool, axes in meshes)
 
 
+def _sized(job: Job, p: Pair) -> tuple[object, ...]:
+    """What decides the test sizes of a pair, beside its units."""
+    dims = (job.reference.design.program.dims, job.candidate.design.program.dims)
+    return (*dims, used_meshes(p.candidate, job.candidate.meshes))
+
+
 def _degree(job: Job, p: Pair) -> int:
-    found = _DEGREES.get(content(p.candidate))
+    key = (bare(p.candidate), *_sized(job, p))
+    found = _DEGREES.get(key)
     if found is None:
         try:
             trial = shrink_units((job.reference, job.candidate), [p.candidate], 0)
         except ExecutionError:
             return 10**6
-        found = (p.candidate, degree(p.candidate, trial))
+        found = degree(p.candidate, trial)
         if len(_DEGREES) > 20000:
             _DEGREES.clear()
-        _DEGREES[content(p.candidate)] = found
-    return found[1]
+        _DEGREES[key] = found
+    return found

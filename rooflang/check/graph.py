@@ -12,13 +12,13 @@ _CROSSING = ("send", "dispatch", "combine")
 
 
 def graph(unit: Unit, meshes: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
-    """The broken rules of definition, residence and layout form."""
+    """The broken rules of definition, residence and layout form; places are named within the unit."""
     made = {op.result.name for op in unit.ops}
     known: dict[str, Tensor] = {t.name: t for _, t in unit.inputs}
     known.update({t.name: t for t in (*unit.weights, *unit.states)})
     old: dict[str, str] = {}
     for op in unit.ops:
-        where = ".".join(p for p in (unit.path, op.section, op.result.name) if p)
+        where = f"{op.section}.{op.result.name}" if op.section else op.result.name
         for use in op.operands:
             for tensor in (use.tensor, use.index):
                 if tensor is None:
@@ -51,12 +51,10 @@ def graph(unit: Unit, meshes: Mapping[str, tuple[str, ...]]) -> Iterator[Problem
         if op.operator == "append":
             old[op.operands[0].tensor.name] = op.result.name
     for tensor in (*unit.weights, *unit.states):
-        yield from _layout(tensor, meshes, f"{unit.path}.{tensor.name}")
+        yield from _layout(tensor, meshes, tensor.name)
     for name, tensor in unit.outputs:
         if tensor.name not in known and tensor.kind != "input":
-            yield Problem(
-                "graph.undefined", f"{unit.path}.{name}", f"{name!r} must be computed in its section"
-            )
+            yield Problem("graph.undefined", name, f"{name!r} must be computed in its section")
 
 
 def _layout(tensor: Tensor, meshes: Mapping[str, tuple[str, ...]], where: str) -> Iterator[Problem]:

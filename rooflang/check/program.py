@@ -1,8 +1,8 @@
-"""All static rules over a lowered program, unit by unit (units that are one object are judged once)."""
+"""All static rules over a lowered program, unit by unit (equal units are judged once)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
@@ -11,7 +11,7 @@ from rooflang.check.graph import graph
 from rooflang.check.operators import operator
 from rooflang.check.problem import Problem
 from rooflang.check.types import types
-from rooflang.lowered import Lowered, Unit
+from rooflang.lowered import Lowered, Unit, bare, used_axes
 
 Meshes = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -27,24 +27,20 @@ def check(lowered: Lowered, numbers: bool = True) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-_JUDGED: dict[tuple[int, int, int, str, Meshes], tuple[Unit, tuple[Problem, ...]]] = {}
-
-
 def check_unit(unit: Unit, meshes: Meshes) -> tuple[Problem, ...]:
     """The broken rules of one unit."""
-    key = (id(unit.ops), id(unit.outputs), id(unit.inputs), unit.path, meshes)
-    found = _JUDGED.get(key)
-    if found is None or found[0].ops is not unit.ops:
-        if len(_JUDGED) > 20000:
-            _JUDGED.clear()
-        found = _JUDGED[key] = (unit, _unit(unit, dict(meshes)))
-    return found[1]
+    used = used_axes(unit)
+    if not _unit(bare(unit), tuple((pool, tuple(a for a in axes if a in used)) for pool, axes in meshes)):
+        return ()  # other axes break no rule, and words about them are not needed
+    found = _unit(bare(unit), meshes)
+    return tuple(replace(p, where=f"{unit.path}.{p.where}" if unit.path else p.where) for p in found)
 
 
-def _unit(unit: Unit, meshes: Mapping[str, tuple[str, ...]]) -> tuple[Problem, ...]:
-    problems = [*graph(unit, meshes)]
+@lru_cache(maxsize=20_000)
+def _unit(unit: Unit, meshes: Meshes) -> tuple[Problem, ...]:
+    problems = [*graph(unit, dict(meshes))]
     for op in unit.ops:
-        where = ".".join(p for p in (unit.path, op.section, op.result.name) if p)
+        where = f"{op.section}.{op.result.name}" if op.section else op.result.name
         if op.is_collective:
             problems.extend(collective(op, where))
         else:

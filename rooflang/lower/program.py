@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from rooflang.design import Design, Op, Placement, Repeat, Schedule, Section, Statement, walk
+from rooflang.design import Design, Fusion, Placement, Repeat, Shard, Statement
 from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Split
 from rooflang.lower import convert
-from rooflang.lower.fuse import fused
-from rooflang.lower.rules import home_of, matches, rules_of, value_rules
+from rooflang.lower.parts import Part, assigned, groups, parts, reads
+from rooflang.lower.rules import Rules, home_of, inherit, matches, own_rules, value_rules
 from rooflang.lower.unit import Place, Setting, lower_unit
 from rooflang.lowered import Condition, LocalOp, Lowered, Segment, Tensor, Unit
 
@@ -23,14 +22,14 @@ def lower(design: Design) -> Lowered:
     context = _Context(design, meshes)
     env: dict[str, Tensor] = {}
     segments: list[Segment] = []
-    groups = list(_groups(design.program.body))
-    for position, (repeat, body) in enumerate(groups):
-        later = _reads_after(groups, position) | set(design.program.outputs)
+    found = groups(design.program.body)
+    for position, (repeat, body) in enumerate(found):
+        later = _reads_after(found, position) | set(design.program.outputs)
         if repeat is None:
             units = context.units(body, "", env, later)
             segments.append(Segment(f"part{position}", 1, False, units))
             continue
-        carried = sorted(set(env) & set(_assigned(body)))
+        carried = sorted(set(env) & assigned(body))
         # What is passed from layer to layer enters whole, never as a sum that every reader would finish.
         entry = {
             n: replace(env[n], layout=tuple((a, c) for a, c in env[n].layout if isinstance(c, Split)))
@@ -50,7 +49,7 @@ def lower(design: Design) -> Lowered:
         back = context.align(leave, entry, f"{repeat.name}.next")
         segments.append(Segment(repeat.name, repeat.count, repeat.draft, (*units, *([back] if back else []))))
         env.update({n: entry[n] for n in carried})
-    named = [n for n, _ in groups if n is not None]
+    named = [n for n, _ in found if n is not None]
     if len({r.name for r in named}) != len(named):
         raise DesignError("repeats must have different names")
     return Lowered(design, tuple(segments), meshes, _conditions(segments, design))
@@ -61,56 +60,78 @@ class _Context:
 
     def __init__(self, design: Design, meshes: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
         self.placement: Placement = design.placement
-        self.schedule: Schedule = design.schedule
         self.meshes = dict(meshes)
         self.default = meshes[0][0]
+        self.cutting = {p: tuple(a for a in axes if a != self.placement.pipeline) for p, axes in meshes}
+        # A target can only name sections whose last name is its own.
+        self.lines: dict[str, tuple[Shard, ...]] = {}
+        self.fusions: dict[str, tuple[Fusion, ...]] = {}
+        for shard in design.placement.shards:
+            self.lines[_last(shard.target)] = (*self.lines.get(_last(shard.target), ()), shard)
+        for fusion in design.schedule.fusions:
+            self.fusions[_last(fusion.target)] = (*self.fusions.get(_last(fusion.target), ()), fusion)
+        self._places: dict[str, Place] = {}
+        self._rules: dict[tuple[str, str], Rules] = {}
 
     def units(
         self, body: tuple[Statement, ...], path: str, env: dict[str, Tensor], later: set[str]
     ) -> tuple[Unit, ...]:
         """Lower the sections of a body in order; `env` is updated to what they leave behind."""
-        parts = list(_unit_bodies(body, path))
+        here = parts(body, path)
+        wanted = [later]
+        for part in reversed(here[1:]):
+            wanted.append(wanted[-1].union(part.reads))
         found: list[Unit] = []
-        for position, (unit_path, statements) in enumerate(parts):
-            wanted = set(later)
-            for _, other in parts[position + 1 :]:
-                wanted |= _reads(other)
-            needed = _reads(statements)
+        for part in here:
             # Inside a unit an input goes by its program name, whatever the unit before called it.
-            inputs = tuple((n, replace(env[n], name=n)) for n in sorted(needed) if n in env)
-            setting = self.setting(unit_path, statements)
+            inputs = tuple((n, _named(env[n], n)) for n in part.reads if n in env)
+            leaves = tuple(sorted(wanted.pop() & part.names))
             try:
-                unit = lower_unit(statements, setting, inputs, tuple(sorted(wanted)))
+                unit = lower_unit(part.body, self.setting(part, inputs), inputs, leaves)
             except DesignError as error:
-                raise error.inside(unit_path) from None
-            unit = replace(unit, path=unit_path, ops=fused(unit.ops, self.kernels(unit_path)))
+                raise error.inside(part.path) from None
+            unit = _standing(unit, part.path, self.kernels(part.path))
             env.update(dict(unit.outputs))
             found.append(unit)
-            for name, tensor in _declared(unit):
-                env.setdefault(name, tensor)
+            for tensor in (*unit.weights, *unit.states):
+                env.setdefault(tensor.name.rpartition(".")[2], tensor)
         return tuple(found)
 
-    def setting(self, path: str, body: tuple[Statement, ...]) -> Setting:
-        inside = ["", *_inner_paths(body)]
-        places = tuple((p, self._place(f"{path}.{p}" if p else path)) for p in inside)
-        names = {s.result for s in _ops(body)} | set(_names(body))
-        every = tuple(dict.fromkeys(a for _, place in places for a in place.axes))
-        values = tuple((n, r) for n in sorted(names) if (r := value_rules(n, self.placement.shards, every)))
-        return Setting(places, values)
+    def setting(self, part: Part, inputs: tuple[tuple[str, Tensor], ...]) -> Setting:
+        """What surrounds a unit, without the axes that matter nowhere in it."""
+        where = [(p, self.place(".".join(n for n in (part.path, p) if n))) for p in ("", *part.inner)]
+        every = tuple(dict.fromkeys(a for _, place in where for a in place.axes))
+        values = tuple(
+            (n, value_rules(n, self.lines[n], every)) for n in sorted(self.lines.keys() & part.names)
+        )
+        used = {a for _, tensor in inputs for a, _ in tensor.layout}
+        used.update(a for _, place in where for _, axes in place.rules for a in axes)
+        used.update(a for _, rules in values for _, axes in rules for a in axes)
+        places = ((p, Place(o.pool, tuple(a for a in o.axes if a in used), o.rules)) for p, o in where)
+        return Setting(tuple(places), tuple((n, rules) for n, rules in values if rules))
 
     def kernels(self, path: str) -> tuple[tuple[str, str], ...]:
         """(value, kernel) of the fusions that speak of this section."""
-        return tuple(
-            (value, f"#{number}")
-            for number, fusion in enumerate(self.schedule.fusions)
-            if matches(fusion.target, path)
-            for value in fusion.values
-        )
+        own = (f for f in self.fusions.get(_last(path), ()) if matches(f.target, path))
+        return tuple((value, f"#{n}") for n, fusion in enumerate(own) for value in fusion.values)
 
-    def _place(self, path: str) -> Place:
-        pool = home_of(path, self.placement, self.default)
-        axes = tuple(a for a in self.meshes[pool] if a != self.placement.pipeline)
-        return Place(pool, axes, rules_of(path, self.placement.shards, axes))
+    def place(self, path: str) -> Place:
+        """Where a section runs, and all rules in force there."""
+        found = self._places.get(path)
+        if found is None:
+            pool = home_of(path, self.placement, self.default)
+            found = self._places[path] = Place(pool, self.cutting[pool], self.rules(path, pool))
+        return found
+
+    def rules(self, path: str, pool: str) -> Rules:
+        """The lines about axes of a pool that speak of a section or of one around it."""
+        if not path:
+            return ()
+        found = self._rules.get((path, pool))
+        if found is None:
+            own = own_rules(path, self.lines.get(_last(path), ()), self.cutting[pool])
+            found = self._rules[path, pool] = inherit(self.rules(path.rpartition(".")[0], pool), own)
+        return found
 
     def align(self, have: dict[str, Tensor], want: dict[str, Tensor], path: str) -> Unit | None:
         """A unit that brings carried values to the layout in which the next layer expects them."""
@@ -121,7 +142,7 @@ class _Context:
             goal = want[name]
             if tensor.layout == goal.layout and tensor.pool == goal.pool:
                 continue
-            axes = tuple(a for a in self.meshes[goal.pool] if a != self.placement.pipeline)
+            axes = self.cutting[goal.pool]
             cells = dict(goal.layout)
             if tensor.pool == goal.pool:
                 made, result = convert.apply(tensor, cells, axes, path, "'")
@@ -163,99 +184,23 @@ def _meshes(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((p, given.get(p, ())) for p in pools)
 
 
-def _groups(body: tuple[Statement, ...]) -> Iterator[tuple[Repeat | None, tuple[Statement, ...]]]:
-    loose: list[Statement] = []
-    for statement in body:
-        if isinstance(statement, Repeat):
-            if loose:
-                yield None, tuple(loose)
-            loose = []
-            yield statement, statement.body
-        else:
-            loose.append(statement)
-    if loose:
-        yield None, tuple(loose)
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
 
 
-def _unit_bodies(body: tuple[Statement, ...], path: str) -> Iterator[tuple[str, tuple[Statement, ...]]]:
-    """Units: sections that hold operators; sections that only hold sections are opened."""
-    loose: list[Statement] = []
-    for statement in body:
-        if isinstance(statement, Section):
-            if loose:
-                yield path, tuple(loose)
-                loose = []
-            inner = f"{path}.{statement.name}" if path else statement.name
-            if all(isinstance(s, Section) for s in statement.body):
-                yield from _unit_bodies(statement.body, inner)
-            else:
-                yield inner, statement.body
-        else:
-            loose.append(statement)
-    if loose:
-        yield path, tuple(loose)
+@lru_cache(maxsize=20_000)
+def _named(tensor: Tensor, name: str) -> Tensor:
+    return tensor if tensor.name == name else replace(tensor, name=name)
 
 
-@lru_cache(maxsize=4096)
-def _ops(body: tuple[Statement, ...]) -> tuple[Op, ...]:
-    found: list[Op] = []
-    for statement in body:
-        if isinstance(statement, Section | Repeat):
-            found.extend(_ops(statement.body))
-        elif isinstance(statement, Op):
-            found.append(statement)
-    return tuple(found)
+@lru_cache(maxsize=20_000)
+def _standing(unit: Unit, path: str, kernels: tuple[tuple[str, str], ...]) -> Unit:
+    """The unit in its place: one object for equal ones."""
+    return replace(unit, path=path, kernels=kernels)
 
 
-@lru_cache(maxsize=4096)
-def _names(body: tuple[Statement, ...]) -> tuple[str, ...]:
-    found: list[str] = []
-    for statement in body:
-        if isinstance(statement, Section):
-            found.extend(_names(statement.body))
-        elif not isinstance(statement, Repeat | Op):
-            found.append(statement.name)
-    return tuple(found)
-
-
-def _inner_paths(body: tuple[Statement, ...], path: str = "") -> list[str]:
-    found: list[str] = []
-    for statement in body:
-        if isinstance(statement, Section):
-            inner = f"{path}.{statement.name}" if path else statement.name
-            found.append(inner)
-            found.extend(_inner_paths(statement.body, inner))
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _reads(body: tuple[Statement, ...]) -> frozenset[str]:
-    """Names that statements read from outside: used before they are assigned or declared here."""
-    found: set[str] = set()
-    known: set[str] = set()
-    for _, statement in walk(body):
-        if isinstance(statement, Op):
-            found.update(n for o in statement.operands for n in (o.name, o.index) if n and n not in known)
-            if statement.operator != "append":
-                known.add(statement.result)
-        elif not isinstance(statement, Section | Repeat):
-            known.add(statement.name)
-    return frozenset(found)
-
-
-def _assigned(body: tuple[Statement, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(op.result for op in _ops(body) if op.operator != "append"))
-
-
-def _reads_after(groups: list[tuple[Repeat | None, tuple[Statement, ...]]], position: int) -> set[str]:
-    found: set[str] = set()
-    for _, body in groups[position + 1 :]:
-        found |= _reads(body)
-    return found
-
-
-def _declared(unit: Unit) -> list[tuple[str, Tensor]]:
-    return [(t.name.rpartition(".")[2], t) for t in (*unit.weights, *unit.states)]
+def _reads_after(found: tuple[tuple[Repeat | None, tuple[Statement, ...]], ...], position: int) -> set[str]:
+    return {name for _, body in found[position + 1 :] for name in reads(body)}
 
 
 def _conditions(segments: list[Segment], design: Design) -> tuple[Condition, ...]:

@@ -12,6 +12,7 @@ from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Cell, Layout, Partial, Split, axes_of, cell, layout_of, show
 from rooflang.lower import convert
 from rooflang.lower.decide import Argument, Decision, decide
+from rooflang.lower.parts import Body
 from rooflang.lower.rules import Rules
 from rooflang.lowered import Condition, LocalOp, Routing, Tensor, Unit, Use
 from rooflang.operators import Type, indexed, result_type
@@ -57,7 +58,7 @@ class _State:
 
 @lru_cache(maxsize=4096)
 def lower_unit(
-    body: tuple[Statement, ...],
+    body: Body,
     setting: Setting,
     inputs: tuple[tuple[str, Tensor], ...],
     wanted: tuple[str, ...],
@@ -69,7 +70,7 @@ def lower_unit(
     """
     given = dict(inputs)
     state = _State(setting, dict(given), dict(setting.places), inputs=given)
-    _visit(body, "", state)
+    _visit(body.statements, "", state)
     for name in wanted:
         _finish(name, state)
     outputs = tuple((n, state.env[n]) for n in wanted if n in state.env and state.env[n] is not given.get(n))

@@ -4,7 +4,7 @@ from rooflang.run.draw import draw, empty
 from rooflang.run.field import PRIMES, Field, Reals
 from rooflang.run.machine import Failure, Machine, Outcome, final_states, leaves
 from rooflang.run.refit import refit
-from rooflang.run.shrink import CONTEXT, Trial, shrink, shrink_units, used_axes
+from rooflang.run.shrink import CONTEXT, Trial, shrink, shrink_units
 from rooflang.run.sizes import Sizes
 from rooflang.run.tally import OpTally, RouteTally, Tally
 from rooflang.run.tokens import Step
@@ -34,5 +34,4 @@ __all__ = [
     "refit",
     "shrink",
     "shrink_units",
-    "used_axes",
 ]  # fmt: skip

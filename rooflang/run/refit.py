@@ -8,12 +8,12 @@ from math import lcm
 
 from rooflang.lowered import Lowered, Unit
 from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
-from rooflang.run.shrink import Trial, small_meshes, used_axes
+from rooflang.run.shrink import Trial, small_meshes
 
 
 def refit(trial: Trial, programs: Sequence[Lowered], units: Sequence[Unit], variant: int = 0) -> Trial | None:
     """The trial with the meshes of other units, if its sizes and literals serve them as well."""
-    meshes = small_meshes(programs, used_axes(units), variant)
+    meshes = small_meshes(programs, units, variant)
     ranks = {axis: n for axes in meshes.values() for axis, n in axes}
     constants = {name: real(size) for p in programs for name, size in p.sizes.items()}
     facts = Facts()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from rooflang.dtype import index_dim
-from rooflang.lowered import Lowered, Unit
+from rooflang.lowered import Lowered, Unit, used_axes
 from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
 from rooflang.run.sizes import Sizes
 from rooflang.run.solve import solve
@@ -55,7 +55,7 @@ def shrink_units(programs: Sequence[Lowered], units: Sequence[Unit], variant: in
 
 def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apart: bool) -> Trial:
     found = list(tensors(units))
-    meshes = small_meshes(programs, used_axes(units), variant)
+    meshes = small_meshes(programs, units, variant)
     ranks = {axis: n for axes in meshes.values() for axis, n in axes}
     facts = Facts()
     sizes: dict[str, Size] = {}
@@ -133,18 +133,11 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
     )
 
 
-def used_axes(units: Sequence[Unit]) -> frozenset[str]:
-    """The mesh axes that matter to the units."""
-    used = {a for t in tensors(units) for a, _ in t.layout} | {
-        a for u in units for op in u.ops for a in op.axes
-    }
-    return frozenset(used | {a for u in units for r in u.routings for a in r.axes})
-
-
 def small_meshes(
-    programs: Sequence[Lowered], used: frozenset[str], variant: int
+    programs: Sequence[Lowered], units: Sequence[Unit], variant: int
 ) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Small meshes with the used axes of every pool."""
+    """Small meshes with the axes of every pool that the units use."""
+    used = frozenset().union(*map(used_axes, units))
     found: dict[str, tuple[tuple[str, int], ...]] = {}
     for program in programs:
         for pool, all_axes in program.meshes:

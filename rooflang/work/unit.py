@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from rooflang.lowered import LocalOp, Tensor, Unit, Use
+from rooflang.lowered import LocalOp, Tensor, Unit, Use, fused
 from rooflang.size import ONE, Size, add, div, minimum, mul
 from rooflang.work.arithmetic import arithmetic
 from rooflang.work.extent import Extents
@@ -16,7 +16,6 @@ from rooflang.work.stages import held, stages
 from rooflang.work.traffic import VIEWS, producers, read_bytes, roots, write_bytes
 
 
-@lru_cache(maxsize=4096)
 def unit_work(
     unit: Unit, sizes: tuple[tuple[str, Size], ...], meshes: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> tuple[Kernel, ...]:
@@ -24,6 +23,13 @@ def unit_work(
 
     A kernel that must wait for itself comes as its stages, in order.
     """
+    return _work(fused(unit), sizes, meshes)
+
+
+@lru_cache(maxsize=4096)
+def _work(
+    unit: Unit, sizes: tuple[tuple[str, Size], ...], meshes: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[Kernel, ...]:
     extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
     made = producers(unit)
     looked = roots(unit)
