@@ -13,7 +13,8 @@ from agent.loop import search
 from agent.problem import Problem
 from agent.processes import ProcessExecutor
 from agent.progress import Budget, Progress
-from agent.proposer import Proposal, Proposer, Step, Told, View
+from agent.proposer import Proposal, Proposer, Told, View
+from agent.steps import Step
 
 __all__ = [
     "Budget",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.points import Analysis
-from evaluator.frontier import Point, front, simultaneous_gain
+from agent.steps import Step
+from evaluator.frontier import Point, front, hypervolume, simultaneous_gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Member:
     `gain` is its largest simultaneous gain over the baseline (negative where it is behind everywhere) and
     `best` the position of the point that reaches it. `analyses` tell, for some positions in `points`, where
     the step's time goes; `root` is the conventional structure that it grew from, and `families` are the kinds
-    of change since.
+    of change since; `steps` are the rules and sites that made it of the root.
     """
 
     design_hash: str
@@ -33,6 +34,7 @@ class Member:
     families: frozenset[str] = frozenset()
     depth: int = 0
     same_matrix_work: bool = True
+    steps: tuple[Step, ...] = ()
 
     @property
     def analysis(self) -> Analysis:
@@ -56,6 +58,7 @@ class Archive:
         self._members: dict[str, Member] = {}
         self._elites: dict[tuple[object, ...], str] = {}
         self._frontier: tuple[Point, ...] = ()
+        self._volume: float | None = None
 
     def __len__(self) -> int:
         return len(self._members)
@@ -71,11 +74,19 @@ class Archive:
         """The joint Pareto frontier; each point names its design."""
         return self._frontier
 
+    @property
+    def hypervolume(self) -> float:
+        """That of the joint frontier, in log-log scale."""
+        if self._volume is None:
+            self._volume = hypervolume(self._frontier)
+        return self._volume
+
     def add(self, member: Member) -> bool:
         """Take in a member; True if it extends the joint frontier."""
         self._members[member.design_hash] = member
         before = self._frontier
         self._frontier = front([*before, *member.points])
+        self._volume = None
         cell = (member.root, member.binding, member.pools, member.families)
         holder = self._elites.get(cell)
         if holder is None or member.gain > self._members[holder].gain:

@@ -121,7 +121,7 @@ class _Run:
             self.store.write_round(position, (), None)
         elif counters.get("structures", 0) + self.budget.structures < position.target:
             position.target = counters.get("structures", 0) + self.budget.structures
-        mix = Mix(position.proposers)
+        mix = Mix(position.proposers, seed=self.problem.seed)
         view = View(archive, self.rules, self.store.design, self._choices)
         while True:
             if counters["structures"] >= position.target:
@@ -142,7 +142,7 @@ class _Run:
             outcomes = self._try(entries, executor, archive, position)
             results = self._judge(entries, outcomes, archive, position)
             told = [
-                Told(r.entry.proposal, r.outcome.status, r.change, r.improved)
+                Told(r.entry.proposal, r.outcome.status, r.change, r.improved, r.contribution)
                 for r in results
                 if r.entry.proposal is not None
             ]
@@ -218,14 +218,16 @@ class _Run:
         counters = self.store.counters
         results = []
         for item, outcome in zip(entries, outcomes, strict=True):
-            gain, change, improved = None, 0.0, False
+            gain, change, improved, contribution = None, 0.0, False, 0.0
             if outcome.status == "accepted":
                 member = self.store.new_member(archive, item, position.sequence, outcome)
                 gain = member.gain
                 change = gain - archive[item.proposal.parent].gain if item.proposal else 0.0
+                before = archive.hypervolume
                 extended = archive.add(member)
+                contribution = archive.hypervolume - before
                 improved = item.proposal is not None and (extended or change > 0)
-            results.append(Result(item, outcome, position.sequence, gain, change, improved))
+            results.append(Result(item, outcome, position.sequence, gain, change, improved, contribution))
             position.sequence += 1
             for name, amount in (("structures", 1), (outcome.status, 1), ("points", outcome.evaluated)):
                 counters[name] = counters.get(name, 0) + amount

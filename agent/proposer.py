@@ -11,18 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from agent.archive import Archive
+from agent.steps import Step
 from mutations.rule import Rule, Site
 from rooflang.design import Design
 
 Json: TypeAlias = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One rule applied at one site."""
-
-    rule: str
-    site: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +46,15 @@ class Proposal:
 class Told:
     """What became of a proposal. `change` is its gain less its parent's; 0 unless it was accepted.
 
-    `improved` says that it beats its parent or extends the frontier.
+    `improved` says that it beats its parent or extends the frontier; `contribution` is the hypervolume that
+    it added to the joint frontier.
     """
 
     proposal: Proposal
     status: str
     change: float
     improved: bool
+    contribution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Result:
     """One entry of a round with its outcome.
 
     `gain` compares with the baseline, `change` is the gain less the parent's, and `improved` says that the
-    entry beats its parent or extends the frontier.
+    entry beats its parent or extends the frontier; `contribution` is the hypervolume that it added to it.
     """
 
     entry: Entry
@@ -40,6 +40,7 @@ class Result:
     gain: float | None
     change: float
     improved: bool
+    contribution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

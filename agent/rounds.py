@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.archive import Archive
+from agent.bandit import Bandit
 from agent.bottleneck import Bottleneck
+from agent.evolutionary import Evolutionary
 from agent.exhaustive import Exhaustive
 from agent.problem import identity, structure_of
 from agent.proposer import Json, Proposal, Proposer, Told, View
@@ -38,18 +41,25 @@ def entry(design: Design, proposer: str, proposal: Proposal | None = None, resou
 
 
 class Mix:
-    """Proposers that share a round: three places in four for `bottleneck`, the rest for `exhaustive`.
+    """Proposers that share a round; a bandit gives each its places by the frontier gain that it earned.
 
-    One that has nothing left gives its places to the other.
+    Places that one cannot fill go to the others.
     """
 
-    def __init__(self, state: Json | None = None, proposers: Sequence[Proposer] | None = None) -> None:
+    def __init__(
+        self, state: Json | None = None, proposers: Sequence[Proposer] | None = None, seed: int = 0
+    ) -> None:
         state = state or {}
         self._proposers = tuple(
             proposers
             if proposers is not None
-            else (Bottleneck(state.get("bottleneck")), Exhaustive(state.get("exhaustive")))
+            else (
+                Bottleneck(state.get("bottleneck")),
+                Exhaustive(state.get("exhaustive")),
+                Evolutionary(state.get("evolutionary"), seed),
+            )
         )
+        self._bandit = Bandit([p.name for p in self._proposers], state.get("bandit"))
         self.duplicates = 0
         self.oversized = 0
         self.exhausted = False
@@ -58,11 +68,11 @@ class Mix:
         """Up to `size` new structures; their hashes are added to `known`."""
         found: list[Entry] = []
         left = size * EXAMINED
-        shares = _shares(size, len(self._proposers))
+        shares = self._bandit.shares(size)
         dry = 0
         for turn in (0, 1):
-            for proposer, share in zip(self._proposers, shares, strict=True):
-                wanted = min(share if turn == 0 else size, size - len(found))
+            for proposer in self._proposers:
+                wanted = min(shares[proposer.name] if turn == 0 else size, size - len(found))
                 got, left, ended = self._take(
                     proposer.ask(view, wanted), proposer.name, wanted, left, view.archive, known
                 )
@@ -105,14 +115,10 @@ class Mix:
         """Results of a round; `proposers` names who proposed each."""
         for proposer in self._proposers:
             proposer.tell([t for t, name in zip(told, proposers, strict=True) if name == proposer.name])
+        earned = dict.fromkeys(proposers, 0.0)
+        for item, name in zip(told, proposers, strict=True):
+            earned[name] += item.contribution
+        self._bandit.learn(Counter(proposers), earned)
 
     def state(self) -> Json:
-        return {p.name: p.state() for p in self._proposers}
-
-
-def _shares(size: int, proposers: int) -> list[int]:
-    if proposers == 1:
-        return [size]
-    first = -(-3 * size // 4)
-    rest = size - first
-    return [first, rest, *([0] * (proposers - 2))]
+        return {p.name: p.state() for p in self._proposers} | {"bandit": self._bandit.state()}

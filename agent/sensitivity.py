@@ -21,12 +21,8 @@ Side = tuple[Design, Point]
 def sensitivity(problem: Problem, old: Side, new: Side) -> dict[str, float]:
     """The gain of `new` over `old` on both axes at their points, under one changed assumption at a time."""
     device = problem.accelerator
-    slow_memory = replace(device, memory_bytes_per_second=device.memory_bytes_per_second * 0.9)
-    slow_links = replace(
-        device,
-        scale_up_bytes_per_second=device.scale_up_bytes_per_second * 0.9,
-        scale_out_bytes_per_second=device.scale_out_bytes_per_second * 0.9,
-    )
+    slow_memory = device.scaled("memory_bytes_per_second", 0.9)
+    slow_links = device.scaled("scale_up_bytes_per_second", 0.9).scaled("scale_out_bytes_per_second", 0.9)
     found = {
         "as assumed": _gain(problem, old, new),
         "memory bandwidth -10 %": _gain(problem, old, new, device=slow_memory),

@@ -14,6 +14,7 @@ from agent.owner import is_dead, owner_name
 from agent.problem import Problem, identity
 from agent.records import Position, Result, Writer, lineage_of
 from agent.rounds import Entry
+from agent.steps import Step
 from agent.trial import Json, Judgement, Outcome, analyses_of, refusal
 from agent.versions import evaluator_version, verifier_version
 from evaluator.frontier import Point
@@ -144,7 +145,9 @@ class SearchStore:
         parent = archive[step.parent_hash] if step is not None and step.parent_hash in archive else None
         families: frozenset[str] = parent.families if parent else frozenset()
         same = parent.same_matrix_work if parent else True
+        steps = parent.steps if parent else ()
         if step is not None:
+            steps += tuple(Step(**s) for s in step.parameters["steps"])
             known = {r.name: r.family for r in rules()}
             families |= {known[s["rule"]] for s in step.parameters["steps"] if s["rule"] in known}
             same = same and bool(step.parameters["same_matrix_work"])
@@ -163,6 +166,7 @@ class SearchStore:
             families=families,
             depth=parent.depth + 1 if parent else 0,
             same_matrix_work=same,
+            steps=steps,
         )
 
     def new_member(self, archive: Archive, item: Entry, sequence: int, outcome: Outcome) -> Member:

@@ -1,0 +1,150 @@
+"""Random rewrites of good members, and edits of one replayed on another.
+
+The parent is an elite, or any member by its gain at a temperature that falls as the search grows (simulated
+annealing). A child is made by one to four rules at random sites, or by a part of the steps that made another
+member, where they still apply (crossover). Draws are numbered, so the stream is the same after a restart.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+
+from agent.archive import Member
+from agent.proposer import Json, Proposal, Told, View
+from agent.steps import Step
+from mutations.rule import Rule, Site
+from rooflang.design import Design
+from rooflang.errors import RoofLangError
+
+DRAWS = 8
+"""Draws per place of a round; then the proposer has nothing more this time."""
+
+CROSSED = 0.35
+MORE = 0.4
+MOST_STEPS = 4
+HOT, COLD = 0.3, 0.02
+COOLING = 300.0
+"""Members after which the temperature has fallen by a factor of e."""
+
+HOPE = 0.05
+"""Gain that a rule is credited with before it was tried; it counts like one trial."""
+
+
+class Evolutionary:
+    """State: how many draws were made, and per rule how often it was tried and what it gained."""
+
+    name = "evolutionary"
+
+    def __init__(self, state: Json | None = None, seed: int = 0) -> None:
+        state = state or {}
+        self._seed = seed
+        self._drawn = int(state.get("drawn", 0))
+        self._gained: dict[str, tuple[int, float]] = {
+            k: (n, g) for k, (n, g) in state.get("gained", {}).items()
+        }
+
+    def ask(self, view: View, budget: int) -> Iterator[Proposal]:
+        members, elites = view.archive.members(), view.archive.promising()
+        if not members:
+            return
+        for _ in range(DRAWS * max(budget, 1)):
+            rng = random.Random(f"{self._seed}/{self._drawn}")
+            self._drawn += 1
+            parent = _parent(members, elites, rng)
+            crossed = rng.random() < CROSSED
+            proposal = _cross(view, parent, elites, rng) if crossed else self._mutate(view, parent, rng)
+            if proposal is not None:
+                yield proposal
+
+    def tell(self, told: Sequence[Told]) -> None:
+        for item in told:
+            for step in item.proposal.steps:
+                tried, gained = self._gained.get(step.rule, (0, 0.0))
+                share = max(0.0, item.change) / len(item.proposal.steps)
+                self._gained[step.rule] = (tried + 1, gained + share)
+
+    def state(self) -> Json:
+        return {"drawn": self._drawn, "gained": {name: list(pair) for name, pair in self._gained.items()}}
+
+    def _mutate(self, view: View, parent: Member, rng: random.Random) -> Proposal | None:
+        design = view.design(parent.design_hash)
+        exact = [rule for rule in view.rules if rule.exact]
+        steps = 1
+        while steps < MOST_STEPS and rng.random() < MORE:
+            steps += 1
+        chosen: list[tuple[Rule, Site]] = []
+        current = design
+        for _ in range(steps):
+            step = self._step(current, exact, rng)
+            if step is None:
+                break
+            chosen.append(step[:2])
+            current = step[2]
+        return _made(parent, chosen, current, "a random rewrite of a good design") if chosen else None
+
+    def _step(
+        self, design: Design, rules: Sequence[Rule], rng: random.Random
+    ) -> tuple[Rule, Site, Design] | None:
+        """One rule at one site and what it makes; rules that gained are drawn more often."""
+        weights = [self._weight(rule.name) for rule in rules]
+        for _ in range(6):
+            rule = rng.choices(rules, weights)[0]
+            sites = rule.sites(design)
+            if not sites:
+                continue
+            site = rng.choice(sites)
+            try:
+                return rule, site, rule.apply(design, site)
+            except RoofLangError:
+                continue
+        return None
+
+    def _weight(self, name: str) -> float:
+        tried, gained = self._gained.get(name, (0, 0.0))
+        return HOPE / 4 + (gained + HOPE) / (tried + 1)
+
+
+def _parent(members: Sequence[Member], elites: Sequence[Member], rng: random.Random) -> Member:
+    if elites and rng.random() < 0.5:
+        return elites[int(len(elites) * rng.random() ** 2)]
+    temperature = max(COLD, HOT * math.exp(-len(members) / COOLING))
+    best = max(m.gain for m in members)
+    return rng.choices(members, [math.exp((m.gain - best) / temperature) for m in members])[0]
+
+
+def _cross(view: View, parent: Member, elites: Sequence[Member], rng: random.Random) -> Proposal | None:
+    """Steps of another elite on this parent, each where it applies."""
+    mates = [m for m in elites if m.steps and m.design_hash != parent.design_hash]
+    if not mates:
+        return None
+    mate = rng.choice(mates)
+    wanted = [s for s in mate.steps if s not in parent.steps and rng.random() < 0.7]
+    known = {rule.name: rule for rule in view.rules}
+    current = view.design(parent.design_hash)
+    chosen: list[tuple[Rule, Site]] = []
+    for step in wanted[:MOST_STEPS]:
+        found = _replayed(current, step, known.get(step.rule))
+        if found is not None:
+            site, current = found
+            chosen.append((known[step.rule], site))
+    return _made(parent, chosen, current, f"steps of {mate.design_hash[:8]}") if chosen else None
+
+
+def _replayed(design: Design, step: Step, rule: Rule | None) -> tuple[Site, Design] | None:
+    if rule is None:
+        return None
+    site = next((s for s in rule.sites(design) if str(s) == step.site), None)
+    if site is None:
+        return None
+    try:
+        return site, rule.apply(design, site)
+    except RoofLangError:
+        return None
+
+
+def _made(parent: Member, chosen: Sequence[tuple[Rule, Site]], design: Design, prediction: str) -> Proposal:
+    steps = tuple(Step(rule.name, str(site)) for rule, site in chosen)
+    same = all(rule.same_matrix_work for rule, _ in chosen)
+    return Proposal(parent.design_hash, steps, design, prediction, same)
