@@ -5,8 +5,8 @@ held against published totals. Draft layers (multi-token prediction) are counted
 
 * A parameter is an element of a weight that is stored as a number: integer tables (`index<E>`, `int8`)
   are constants. A derived weight adds none, for it is made of others.
-* A state is working storage, not KV cache, when nothing attends to it: no einsum reads it, only `pool`
-  or `scan`. Its size then does not grow with the context (compressor windows, recurrent states).
+* A state is working storage, not KV cache, when nothing attends to it: no einsum reads it, only `pool`,
+  `conv` or `scan`. Its size then does not grow with the context (compressor windows, recurrent states).
 * An expert weight is one that is read through a choice of experts: `w[chosen]` touches k of its E.
 """
 
@@ -20,6 +20,9 @@ from rooflang.design import Design, Op, Program, Repeat, Section, State, Stateme
 from rooflang.dtype import format_of, index_dim
 from rooflang.operators import Type
 from rooflang.typing import op_type, operand_type
+
+# Operators that use a state without attending to it.
+_WORKING = frozenset(("append", "pool", "conv", "scan"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,15 @@ def kv_bytes_per_token(design: Design, context: int) -> float:
 
 
 def state_bytes(design: Design) -> int:
-    """Bytes per sequence of states that only `pool` or `scan` read: compressor windows, recurrences."""
+    """Bytes per sequence of states that only `pool`, `conv` or `scan` read: they do not grow."""
     return int(sum((b for _, b, fixed in _states(design, 1) if fixed), Fraction(0)))
 
 
 def flops_per_token(design: Design, context: int) -> int:
     """FLOPs of one decoded token that sees `context` tokens: 2 per multiply-add of every einsum that reads a
-    parameter or a cache. Products of two activations (stream mixing, the indexer's weighted sum) are left
-    out: below 1 % in the catalogued models."""
+    parameter or a cache. Per element of a recurrent state 5, its read-out included, and 7 with a delta rule.
+    Products of two activations (stream mixing, the indexer's weighted sum) are left out: below 1 % in the
+    catalogued models."""
     total = 0
     for site in _sites(design.program):
         op = site.statement
@@ -77,6 +81,9 @@ def flops_per_token(design: Design, context: int) -> int:
             for operand in op.operands:
                 names.update(operand_type(operand, site.types, op.result).dims)
             total += 2 * site.count * _volume(names - {"B", "Q"}, design, context)
+        elif isinstance(op, Op) and op.operator == "scan" and not site.draft:
+            state = set(operand_type(op.operands[0], site.types, op.result).dims)
+            total += (2 * len(op.operands) - 3) * site.count * _volume(state - {"B"}, design, context)
     return total
 
 
@@ -157,7 +164,7 @@ def _states(design: Design, context: int) -> Iterator[tuple[State, Fraction, boo
     for site in _sites(design.program):
         if isinstance(site.statement, State) and not site.draft:
             found.append(site)
-        elif isinstance(site.statement, Op) and site.statement.operator not in ("append", "pool", "scan"):
+        elif isinstance(site.statement, Op) and site.statement.operator not in _WORKING:
             attended.update(
                 id(site.declared[o.name]) for o in site.statement.operands if o.name in site.declared
             )

@@ -124,8 +124,16 @@ def _choose(
 def _cut(
     operator: str, arguments: tuple[Argument, ...], result_dims: tuple[str, ...], shard: str | None
 ) -> Decision:
+    if operator in ("split", "merge") and shard is not None and shard not in arguments[0].dims:
+        # A line that names what the view makes cuts what it looks at: the whole, or its outer part.
+        parts = [d for d in arguments[0].dims if d not in result_dims]
+        shard = arguments[0].over if arguments[0].over in parts else parts[0]
     renamed = shard
     if operator in ("split", "merge") and shard is not None:
+        if shard not in arguments[0].dims:
+            # A line about the name that the view makes: its operand is cut by what becomes of that name.
+            made = [d for d in arguments[0].dims if d not in result_dims]
+            shard = arguments[0].over or made[0] if operator == "split" else made[0]
         renamed = _renamed(operator, arguments[0], result_dims, shard)
     needs: list[Cell] = []
     index_needs: list[Cell] = []
@@ -152,7 +160,7 @@ def _cut(
 
 def _renamed(operator: str, argument: Argument, result_dims: tuple[str, ...], shard: str) -> str:
     if operator == "split":
-        if shard == argument.over:
+        if shard not in result_dims:
             return next(d for d in result_dims if d not in argument.dims)
         return shard
     parts = [d for d in argument.dims if d not in result_dims]
@@ -246,7 +254,9 @@ def _carry_partial(operator: str, axis: str, arguments: tuple[Argument, ...]) ->
         return None
     if operator == "add":
         routed = sums[0].routed if all(c.routed == sums[0].routed for c in sums) else None
-        return Decision(tuple(cells), _all(arguments, None), Partial("sum", routed), None)
+        # Entries of one choice are held by the same ranks, and so are their sums.
+        alike = routed is not None and all(c.kind == "one" for c in sums)
+        return Decision(tuple(cells), _all(arguments, None), Partial("one" if alike else "sum", routed), None)
     if operator in ("scale", "split", "merge") and sums[0].kind == "sum":
         return Decision(tuple(cells), _all(arguments, None), cells[0], None)
     return None
