@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from catalogue.devices import Device
+from evaluator.averaged import Averaged
 from evaluator.clocks import CLOCKS, Steps, steps
 from evaluator.errors import ConfigurationError, ScenarioError
 from evaluator.memory import Memory, memory
 from evaluator.numeric import Numeric, Value
-from evaluator.plan import Plan, plan
+from evaluator.plan import Plan, plan, unfinished
 from evaluator.price import Price, price
 from evaluator.rates import Rates, rates_for
+from evaluator.routing import Skew
 from evaluator.scenario import Scenario
 from rooflang.design import Design
 from rooflang.lower import lower
@@ -46,12 +49,16 @@ class Evaluation:
     numerics: Mapping[str, Numeric]
     drafts: Mapping[str, Numeric]
     whole: Mapping[str, Numeric]
+    apart: frozenset[int] = frozenset()  # works priced at the queries of `drafts`
+    redundant: Value = 0.0
 
     @cached_property
     def memory(self) -> Mapping[str, Memory]:
         """Bytes per device by pool."""
         capacity = {pool: float(r.device.memory_bytes) for pool, r in self.rates.items()}
-        return memory(self.plan, self.whole, self.numerics, capacity, self.stages, self.drafted)
+        return memory(
+            self.plan, self.whole, self.numerics, capacity, self.stages, self.drafted, self.redundant
+        )
 
     @cached_property
     def fits(self) -> Value:
@@ -76,8 +83,7 @@ class Evaluation:
             return {pool: moved[id(n)] for pool, n in numerics.items()}
 
         main, drafts = at(self.numerics), at(self.drafts)
-        draft_works = {i.work for i in self.plan.items if i.draft}
-        prices = price(self.plan, main, self.rates, drafts, draft_works, self._any_context)
+        prices = price(self.plan, main, self.rates, drafts, self.apart, self._any_context)
         found = steps(
             self.plan, prices, main, self.rates, self.microbatches, self.steps.inputs.overlap, self.drafted,
             self.stages,
@@ -115,17 +121,26 @@ def evaluate(
     drafted: Value = 0.0,
     setting: str = "physical",
     context: Value | None = None,
+    weights: NDArray[np.float64] | None = None,
+    queries: Value | None = None,
+    ends: bool = True,
+    riding: Value = 0.0,
+    redundant: Value = 0.0,
 ) -> Evaluation:
     """Evaluate a design at one point or over a grid.
 
     `axes` overrides mesh sizes of the design; `batch` is sequences in flight per replica, at least 1;
     `microbatches` and `overlap` (1 where transfers run under arithmetic) override the schedule's;
-    `context` overrides the scenario's cached tokens per sequence (to sweep it).
+    `context` overrides the scenario's cached tokens per sequence (to sweep it), and with `weights` gives the
+    contexts of the sequences along a leading axis, over which work is averaged. `queries` makes it a step of
+    prefill: so many tokens of each prompt, the last of them at the context; what comes after the last cache
+    runs on the last token alone, if the prompt `ends` here; `emitted` are the prompt's tokens. `riding` tokens of prompts join each
+    sequence's own in a decode step. `redundant` experts are replicated on every rank under skewed routing.
     Raises ConfigurationError or ScenarioError with what must hold.
     """
     if np.min(batch) < 1:
         raise ScenarioError(f"a batch must be at least 1 sequence, but got {np.min(batch):g}")
-    compiled = plan(lower(design))
+    compiled = plan(lower(design)) if ends else unfinished(plan(lower(design)))
     sizes: dict[str, Value] = {a: float(size) for mesh in design.placement.meshes for a, size in mesh.axes}
     for name, value in (axes or {}).items():
         if name not in sizes:
@@ -134,18 +149,25 @@ def evaluate(
     m: Value = float(design.schedule.microbatches) if microbatches is None else microbatches
     d: Value = drafted if compiled.has_draft else np.minimum(drafted, 0.0)
     rates = {pool: rates_for(devices[pool], setting) for pool, _ in compiled.lowered.meshes}
-    routing = scenario.routing_of(setting)
+    routing = scenario.skew or scenario.routing_of(setting)
+    sizes["redundant"] = redundant
     part_batch = np.ceil(batch / m)
     cached: Value = float(scenario.context) if context is None else context
-    main = _numerics(compiled, rates, sizes, cached, part_batch, 1.0 + d, routing)
-    drafts = _numerics(compiled, rates, sizes, cached, part_batch, 1.0, routing)
-    draft_works = {i.work for i in compiled.items if i.draft}
-    prices = price(compiled, main, rates, drafts, draft_works)
+    if queries is None:
+        tokens = 1.0 + d + riding
+        apart = frozenset(i.work for i in compiled.items if i.draft)
+    else:
+        d = np.minimum(d, 1.0)  # draft layers fill their caches in one pass
+        tokens = queries
+        apart = frozenset(i.work for i in compiled.items if i.last)
+    main = _numerics(compiled, rates, sizes, cached, part_batch, tokens, routing, weights)
+    drafts = _numerics(compiled, rates, sizes, cached, part_batch, 1.0, routing, weights)
+    prices = price(compiled, main, rates, drafts, apart)
     pipeline = design.placement.pipeline
     stages: Value = sizes[pipeline] if pipeline else 1.0
     links: Value = float(design.schedule.overlap_links) if overlap is None else overlap
     found = steps(compiled, prices, main, rates, m, links, d, stages)
-    whole = _numerics(compiled, rates, sizes, cached, batch, 1.0 + d, routing)
+    whole = _numerics(compiled, rates, sizes, cached, batch, tokens, routing, weights)
     total: Value = 0.0
     for _, names in compiled.lowered.meshes:
         ranks: Value = 1.0
@@ -153,8 +175,8 @@ def evaluate(
             ranks = ranks * sizes[name]
         total = total + ranks
     return Evaluation(
-        compiled, prices, rates, found, batch, total, _emitted(scenario, d), _allowed(compiled, sizes),
-        m, d, stages, main, drafts, whole,
+        compiled, prices, rates, found, batch, total, _emitted(scenario, d) if queries is None else queries,
+        _allowed(compiled, sizes), m, d, stages, main, drafts, whole, apart, redundant,
     )  # fmt: skip
 
 
@@ -165,7 +187,8 @@ def _numerics(
     context: Value,
     batch: Value,
     queries: Value,
-    routing: str,
+    routing: str | Skew,
+    weights: NDArray[np.float64] | None,
 ) -> dict[str, Numeric]:
     made: dict[tuple[int, bool], Numeric] = {}
     found: dict[str, Numeric] = {}
@@ -176,7 +199,7 @@ def _numerics(
                 **sizes, "B": batch, "Q": queries, "S": context, "domain": float(key[0]),
                 "innet": float(key[1]),
             }  # fmt: skip
-            made[key] = Numeric(symbols, routing)
+            made[key] = Numeric(symbols, routing) if weights is None else Averaged(symbols, routing, weights)
         found[pool] = made[key]
     return found
 

@@ -37,9 +37,11 @@ def memory(
     capacity: Mapping[str, float],
     stages: Value,
     drafted: Value,
+    redundant: Value = 0.0,
 ) -> dict[str, Memory]:
     """Memory by pool. `whole` holds all sequences of the replica (their caches stay resident), `part`
-    one micro-batch (its activations). A pipeline stage holds the layers of its stage."""
+    one micro-batch (its activations). A pipeline stage holds the layers of its stage. `redundant` experts
+    beyond its share are on each rank that shares experts with others."""
     found: dict[str, Memory] = {}
     total = float(plan.layers)
     staged: Value = np.ceil(total / stages) / total
@@ -53,6 +55,9 @@ def memory(
         for size, count, repeated, is_draft in plan.weights.get(pool, ()):
             keep = drafting if is_draft else share if repeated else 1.0
             weights = weights + n(size) * count * keep
+        for size, ranks, count, repeated, is_draft in plan.experts.get(pool, ()) if np.any(redundant) else ():
+            keep = drafting if is_draft else share if repeated else 1.0
+            weights = weights + redundant * np.where(n(ranks) > 1, n(size), 0.0) * count * keep
         kv: Value = 0.0
         for size, count, is_draft in plan.states.get(pool, ()):
             kv = kv + n(size) * count * (drafting if is_draft else share)

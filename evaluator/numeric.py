@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator.routing import Skew
 from rooflang.size import Size
 
 Value: TypeAlias = "float | NDArray[np.float64]"
@@ -21,10 +22,11 @@ class Numeric:
     """Evaluates sizes for one set of symbol values under one routing distribution.
 
     `balanced` gives every rank the mean load; under `uniform` tokens choose experts uniformly and
-    independently; `certain` counts only what any routing must touch.
+    independently; `certain` counts only what any routing must touch; a `Skew` has its own statistics, with
+    the symbol `redundant` for further slots of experts on each rank.
     """
 
-    def __init__(self, symbols: Mapping[str, Value], routing: str) -> None:
+    def __init__(self, symbols: Mapping[str, Value], routing: str | Skew) -> None:
         self._symbols = symbols
         self._routing_kind = routing
         self._memo: dict[Size, Value] = {}
@@ -45,7 +47,7 @@ class Numeric:
     def over(self, node: Size, rate: float) -> Value:
         """The value divided by a rate; the division is done on the narrowest factor of a product."""
         if node.kind == "mul":
-            return _product([1.0 / rate, *(self(a) for a in node.arguments)])
+            return product_of([1.0 / rate, *(self(a) for a in node.arguments)])
         return self(node) / rate
 
     def _compute(self, node: Size) -> Value:
@@ -60,7 +62,7 @@ class Numeric:
             case "add":
                 return total([self(a) for a in node.arguments])
             case "mul":
-                return _product([self(a) for a in node.arguments])
+                return product_of([self(a) for a in node.arguments])
         a = self(node.arguments[0])
         if node.kind == "call":
             return self._routing(node.value[0], [self(x) for x in node.arguments])
@@ -79,6 +81,8 @@ class Numeric:
     def _routing(self, function: str, args: list[Value]) -> Value:
         if self._routing_kind == "certain":
             return _certain(function, args)
+        if isinstance(self._routing_kind, Skew) and len(args) == 4 and function != "rows":
+            return self._routing_kind.statistic(function, args, self._symbols.get("redundant", 0.0))
         match function:
             case "distinct":
                 experts, picks, tokens, ranks = args
@@ -87,7 +91,7 @@ class Numeric:
                 ranks, experts, picks, tokens = args
                 return tokens * chance_of_rank(ranks, experts, picks)
             case "fullest":
-                ranks, pairs = args
+                ranks, pairs, *_ = args
                 mean = pairs / ranks
                 if self._routing_kind == "balanced":
                     return mean
@@ -118,7 +122,7 @@ def _certain(function: str, args: list[Value]) -> Value:
             others = np.ceil(picks * ranks / experts) - np.minimum(1.0, ranks - 1.0)
             return tokens * others / ranks
         case "fullest":
-            ranks, pairs = args
+            ranks, pairs, *_ = args
             return pairs / ranks
         case _:
             rows, picks, _, ranks = args
@@ -135,7 +139,8 @@ def largest(values: list[Value]) -> Value:
     return _fold(np.maximum, values, 0.0)
 
 
-def _product(values: list[Value]) -> Value:
+def product_of(values: list[Value]) -> Value:
+    """Product, narrow arrays first."""
     return _fold(np.multiply, values, 1.0)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rooflang.lowered import Lowered, Segment, Unit, fused
-from rooflang.size import ZERO, Size, add
-from rooflang.work import Extents, Kernel, Work, unit_work
+from rooflang.size import ZERO, Size, add, div
+from rooflang.work import Extents, Kernel, Work, product, unit_work
+from rooflang.work.extent import cuts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Item:
     pair: int | None  # the item on the other pool that moves the same data
     stream: bool
     unit: int
+    last: bool = False  # after the last cache: of a prompt, only the last token has to pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +43,8 @@ class Plan:
     workspace: Mapping[str, tuple[Size, ...]]
     residual: Mapping[str, Size]  # bytes that pass from stage to stage
     has_draft: bool = False
+    experts: Mapping[str, tuple[tuple[Size, Size, int, bool, bool], ...]] = field(default_factory=dict)
+    # pool: (bytes of one expert of a weight, ranks that share its experts, layers, repeated, draft)
 
 
 @lru_cache(maxsize=512)
@@ -57,6 +61,8 @@ def plan(lowered: Lowered) -> Plan:
     residual: dict[str, Size] = {}
     workspace: dict[str, dict[Size, None]] = {}
     layers = 0
+    tail = _after_caches(lowered)
+    experts: dict[str, list[tuple[Size, Size, int, bool, bool]]] = {}
     for number, (segment, unit) in enumerate(lowered.units()):
         repeated = segment.name == unit.path.partition(".")[0]
         extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
@@ -69,7 +75,7 @@ def plan(lowered: Lowered) -> Plan:
         for kernel in unit_work(unit, sizes, lowered.meshes):
             held = kernel.name in scores
             # A draft layer runs with one query token, so its kernels are priced apart.
-            key = (_key(kernel.work), kernel.engine, held, segment.draft)
+            key = (_key(kernel.work), kernel.engine, held, segment.draft, number in tail)
             index = works.get(key)
             if index is None:
                 index = works[key] = len(table)
@@ -83,9 +89,10 @@ def plan(lowered: Lowered) -> Plan:
             stream = kernel.engine == "compute" and _streamed(section, streams)
             items.append(
                 Item(kernel, segment.name, section, segment.count, segment.draft, repeated, index, pair,
-                     stream, number)
+                     stream, number, number in tail)
             )  # fmt: skip
         _store(unit, extents, segment, repeated, weights, states)
+        _store_experts(unit, extents, segment, repeated, experts)
         if repeated and not segment.draft:
             for _, tensor in unit.outputs:
                 residual.setdefault(tensor.pool, extents.bytes(tensor))
@@ -96,8 +103,34 @@ def plan(lowered: Lowered) -> Plan:
         lowered, tuple(items), tuple(table), tuple(attention), max(1, layers),
         {p: tuple(w) for p, w in weights.items()}, {p: tuple(s) for p, s in states.items()},
         {p: tuple(w) for p, w in workspace.items()}, residual,
-        any(s.draft for s in lowered.segments),
+        any(s.draft for s in lowered.segments), {p: tuple(e) for p, e in experts.items()},
     )  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def unfinished(whole: Plan) -> Plan:
+    """The plan of a step in which no prompt ends: what comes after the last cache does not run."""
+    items = tuple(replace(i, layers=0) if i.last else i for i in whole.items)
+    return replace(whole, items=items)
+
+
+def _after_caches(lowered: Lowered) -> frozenset[int]:
+    """Units (by number) after the last one that holds states, of the model and of its draft layer.
+
+    Their results for a token are read by no other token's, so a prompt needs them of its last token only.
+    A layer that is repeated feeds the next one and is not among them.
+    """
+    found: set[int] = set()
+    units = list(enumerate(lowered.units()))
+    for draft in (False, True):
+        mine = [(number, segment, unit) for number, (segment, unit) in units if segment.draft == draft]
+        holding = [i for i, (_, _, unit) in enumerate(mine) if unit.states]
+        if not holding:
+            continue
+        _, at, _ = mine[holding[-1]]
+        later = mine[holding[-1] + 1 :]
+        found.update(number for number, segment, _ in later if segment is not at or segment.count == 1)
+    return frozenset(found)
 
 
 def _depth(units: tuple[Unit, ...]) -> int:
@@ -148,3 +181,22 @@ def _store(
         )
     for tensor in unit.states:
         states.setdefault(tensor.pool, []).append((extents.bytes(tensor), segment.count, segment.draft))
+
+
+def _store_experts(
+    unit: Unit,
+    extents: Extents,
+    segment: Segment,
+    repeated: bool,
+    experts: dict[str, list[tuple[Size, Size, int, bool, bool]]],
+) -> None:
+    """Weights whose rows are experts: what a replica of one adds."""
+    targets = {r.target for r in unit.routings if not r.of_state and r.picks}
+    for tensor in unit.weights:
+        for target in targets & set(tensor.dims):
+            axes = cuts_of(tensor).get(target, ())
+            one = div(extents.bytes(tensor), extents.dim(target, axes))
+            if axes:
+                experts.setdefault(tensor.pool, []).append(
+                    (one, product(axes), segment.count, repeated, segment.draft)
+                )

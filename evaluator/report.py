@@ -45,7 +45,7 @@ def rows(evaluation: Evaluation) -> tuple[Row, ...]:
         runs = item.layers * m * (_scalar(e.drafted) if item.draft else 1.0)
         if runs == 0:
             continue
-        numeric = (e.drafts if item.draft else e.numerics)[work.pool]
+        numeric = (e.drafts if item.work in e.apart else e.numerics)[work.pool]
         memory: dict[str, float] = {}
         for kinds in (work.reads, work.writes):
             for kind, size in kinds.items():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass
 
 from evaluator.errors import ScenarioError
+from evaluator.routing import Skew
 
 FIRST_ACCEPTANCE = 0.7
 NEXT_ACCEPTANCE_FACTOR = 0.9
@@ -21,18 +23,28 @@ class Scenario:
     default is 0.7 for the first and 0.9 of the previous one's for each further. `routing` is `balanced`,
     `uniform`, or `certain`, which counts only what any routing must touch (to hold a bound against a
     measurement of unknown routing); None takes `balanced` for the physical bound and `uniform` for the
-    prediction.
+    prediction. `zipf:s` gives the e-th most popular expert a share proportional to e^-s, and `given` takes
+    `frequencies`, one per expert in any order and unit.
     """
 
     context: int = 8192
     acceptance: tuple[float, ...] | None = None
     routing: str | None = None
+    frequencies: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.context < 1:
             raise ScenarioError(f"a context must be at least 1 token, but got {self.context}")
-        if self.routing not in (None, *ROUTINGS):
-            raise ScenarioError(f"routing must be one of {', '.join(ROUTINGS)}, but got {self.routing!r}")
+        if self.routing not in (None, *ROUTINGS, "given") and self._exponent is None:
+            raise ScenarioError(
+                f"routing must be one of {', '.join(ROUTINGS)}, given, or zipf:s with an s of at least 0, "
+                f"but got {self.routing!r}"
+            )
+        if (self.routing == "given") != (self.frequencies is not None):
+            raise ScenarioError("routing must be given exactly where frequencies of experts are")
+        given = self.frequencies if self.frequencies is not None else (1.0,)
+        if not all(math.isfinite(f) and f >= 0 for f in given) or not sum(given):
+            raise ScenarioError("frequencies of experts must be at least 0, and one of them more")
         for chance in self.acceptance or ():
             if not 0 <= chance <= 1:
                 raise ScenarioError(f"an acceptance must be between 0 and 1, but got {chance}")
@@ -55,6 +67,23 @@ class Scenario:
         return self.routing or ("balanced" if setting == "physical" else "uniform")
 
     @property
+    def skew(self) -> Skew | None:
+        """Popularities of experts, where they are not alike."""
+        if self.frequencies is not None:
+            return Skew(frequencies=self.frequencies)
+        return None if self._exponent is None else Skew(self._exponent)
+
+    @property
+    def _exponent(self) -> float | None:
+        name, _, value = (self.routing or "").partition(":")
+        try:
+            found = float(value) if name == "zipf" else -1.0
+        except ValueError:
+            return None
+        return found if 0 <= found < math.inf else None
+
+    @property
     def hash(self) -> str:
         """SHA-256 of the scenario's facts."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        facts = {k: v for k, v in asdict(self).items() if k != "frequencies" or v is not None}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

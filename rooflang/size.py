@@ -254,7 +254,8 @@ def routing(function: str, *arguments: SizeLike, tag: str) -> Size:
     distinct(E, k, T, R)   expected distinct experts that one of R ranks, each holding E/R, needs for T tokens
                            choosing k of E
     copies(R, E, k, T)     expected rank copies received by one rank when T tokens are sent to R ranks
-    fullest(R, P)          expected token-expert pairs on the fullest of R ranks, of P in all
+    fullest(R, P, E, k)    expected token-expert pairs on the fullest of R ranks, of P in all, where tokens
+                           choose k of E; of rows of a cache, which have no popularity, fullest(R, P)
     rows(n, k, Q, R)       expected distinct rows, of the n on one of R ranks, that Q queries picking k read
     """
     if function not in ROUTING:

@@ -84,7 +84,8 @@ class Extents:
             picks = self.picks(route, self.queries(cuts))
             ranks = product(axes)
             if kind == "one" and all(p in names for p in route.picks) and route.picks:
-                factors.append(routing("fullest", ranks, mul(tokens, picks), tag=tag))
+                choice = () if route.of_state else (self.sizes[route.target], picks)
+                factors.append(routing("fullest", ranks, mul(tokens, picks), *choice, tag=tag))
                 taken.update(("B", "Q", *route.picks))
             elif not route.of_state and route.picks:
                 factors.append(routing("copies", ranks, self.sizes[route.target], picks, tokens, tag=tag))
