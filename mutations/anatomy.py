@@ -59,7 +59,8 @@ class Part:
 @lru_cache(maxsize=256)
 def parts(program: Program) -> tuple[Part, ...]:
     """The sections of a program in order, sections inside others after them."""
-    return tuple(_visit(program.body, "", "", False, {}))
+    single = frozenset(d for d, size in program.dims if size.constant == 1)
+    return tuple(_visit(program.body, "", "", False, {}, single))
 
 
 def kinds(program: Program, *wanted: str) -> dict[str, tuple[Part, ...]]:
@@ -72,18 +73,23 @@ def kinds(program: Program, *wanted: str) -> dict[str, tuple[Part, ...]]:
 
 
 def _visit(
-    body: tuple[Statement, ...], path: str, unit: str, draft: bool, types: dict[str, Type]
+    body: tuple[Statement, ...],
+    path: str,
+    unit: str,
+    draft: bool,
+    types: dict[str, Type],
+    single: frozenset[str],
 ) -> Iterator[Part]:
     for statement in body:
         match statement:
             case Repeat():
-                yield from _visit(statement.body, statement.name, "", statement.draft, types)
+                yield from _visit(statement.body, statement.name, "", statement.draft, types, single)
             case Section():
                 here = f"{path}.{statement.name}" if path else statement.name
                 holds = unit or (here if any(isinstance(s, Op) for s in statement.body) else "")
-                inside = list(_visit(statement.body, here, holds, draft, types))
+                inside = list(_visit(statement.body, here, holds, draft, types, single))
                 if holds:
-                    yield _part(statement, here, holds, draft, dict(types), inside)
+                    yield _part(statement, here, holds, draft, dict(types), inside, single)
                 yield from inside
             case Op():
                 if statement.operator != "append":
@@ -93,7 +99,13 @@ def _visit(
 
 
 def _part(
-    section: Section, path: str, unit: str, draft: bool, types: dict[str, Type], inside: list[Part]
+    section: Section,
+    path: str,
+    unit: str,
+    draft: bool,
+    types: dict[str, Type],
+    inside: list[Part],
+    single: frozenset[str],
 ) -> Part:
     ops = [s for s in section.body if isinstance(s, Op)]
     experts = _experts(section, ops, types)
@@ -113,7 +125,7 @@ def _part(
         kind, vocabulary = "embed", looked
     elif path != unit:
         kind = "shared"
-    heads = _heads(ops, states, types) if kind == "attention" else ()
+    heads = _heads(ops, states, types, single) if kind == "attention" else ()
     rows = _rows(ops, states) if kind == "attention" else ()
     width = _width(section, ops, types) if kind in ("experts", "shared", "mlp") else ()
     return Part(path, kind, unit, draft, section.body, types, heads, rows, width, experts, vocabulary)
@@ -144,7 +156,7 @@ def _rows(ops: list[Op], states: Mapping[str, State]) -> tuple[tuple[str, str, i
 
 
 def _heads(
-    ops: list[Op], states: Mapping[str, State], types: Mapping[str, Type]
+    ops: list[Op], states: Mapping[str, State], types: Mapping[str, Type], single: frozenset[str]
 ) -> tuple[tuple[str, ...], ...]:
     scored: list[list[str]] = []
     for op in ops:
@@ -152,13 +164,15 @@ def _heads(
             state = states.get(operand.name)
             if state is None or op.operator != "einsum" or op.dims is None:
                 continue
-            rows = set(types[operand.index].dims if operand.index else (state.dims[1],)) - {"B", "Q"}
+            # A choice may be made for each head: the name of the heads is then no row.
+            picked = set(types[operand.index].dims) - set(state.dims) if operand.index else {state.dims[1]}
+            rows = picked - {"B", "Q"}
             if rows <= set(op.dims):
-                free = [d for d in op.dims if d not in rows and d not in ("B", "Q")]
+                free = [d for d in op.dims if d not in rows and d not in ("B", "Q") and d not in single]
                 scored.append(sorted(free, key=lambda d: d not in state.dims))
     found: list[tuple[str, ...]] = []
     for choice in range(max((len(s) for s in scored), default=0)):
-        names = dict.fromkeys(s[min(choice, len(s) - 1)] for s in scored if s)
+        names = dict.fromkeys(s[choice] for s in scored if len(s) > choice)
         for op in ops:
             if op.operator == "split" and op.operands[0].over in names and op.dims is not None:
                 names[next(d for d in op.dims if d not in types[op.operands[0].name].dims)] = None

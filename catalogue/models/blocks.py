@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from catalogue.errors import CatalogueError
 from rooflang.design import (
@@ -82,23 +83,35 @@ class Block:
         """A named part."""
         block = Block(name, self)
         yield block
+        alone = [(s.result,) for s in block.statements if isinstance(s, Op)]
+        self.kernels.setdefault(block._unit().path, []).extend(alone)
         self.statements.append(Section(name, tuple(block.statements)))
 
     @contextmanager
     def kernel(self) -> Iterator[None]:
         """What is computed inside runs as one kernel."""
-        unit = self._unit()
+        unit = self._unit().path
         start = len(self.statements)
         yield
         values = tuple(dict.fromkeys(s.result for s in self.statements[start:] if isinstance(s, Op)))
         self.kernels.setdefault(unit, []).append(values)
 
-    def _unit(self) -> str:
+    def together(self, *values: str) -> None:
+        """These values, and all that share a kernel with one of them, run as one kernel."""
+        self.kernels.setdefault(self._unit().path, []).append(values)
+
+    @property
+    def path(self) -> str:
+        """The names of the sections and repeats around here and of this one, joined by dots."""
+        above = self.parent.path if self.parent is not None and self.parent.parent is not None else ""
+        return f"{above}.{self.name}" if above else self.name
+
+    def _unit(self) -> Block:
         """The outermost section around here that holds operators: fusions are given per such section."""
-        unit, block = self.name, self.parent
+        unit, block = self, self.parent
         while block is not None and block.parent is not None:
             if any(isinstance(s, Op) for s in block.statements):
-                unit = block.name
+                unit = block
             block = block.parent
         return unit
 
@@ -123,7 +136,7 @@ class Model(Block):
 
     def design(self, *outputs: str) -> Design:
         """The finished design: a program and its conventional kernels, no pools and no placement."""
-        fusions = tuple(Fusion(t, v) for t, groups in self.kernels.items() for v in _joined(groups))
+        fusions = tuple(Fusion(t, v) for t, groups in _by_section(self.kernels) for v in groups)
         program = Program(tuple(self.dims.items()), tuple(self.statements), outputs)
         return Design(self.name, program, schedule=Schedule(fusions=fusions))
 
@@ -135,8 +148,30 @@ def _operand(text: str) -> Operand:
     return Operand(*found.groups())
 
 
-def _joined(groups: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Kernels of equally named sections; those that share a value are one kernel."""
+Kernels: TypeAlias = list[tuple[str, ...]]
+
+
+def _by_section(kernels: dict[str, Kernels]) -> Iterator[tuple[str, Kernels]]:
+    """Kernels by the last name of their sections, or by path where those of one name would join others'."""
+    named: dict[str, dict[str, Kernels]] = {}
+    for path, groups in kernels.items():
+        named.setdefault(path.rpartition(".")[2], {})[path] = groups
+    for name, same in named.items():
+        whole = _joined([g for groups in same.values() for g in groups])
+        if all(_within(whole, groups) == _within(_joined(groups), groups) for groups in same.values()):
+            yield name, whole
+        else:
+            yield from ((path, _joined(groups)) for path, groups in same.items())
+
+
+def _within(kernels: Kernels, groups: Kernels) -> set[frozenset[str]]:
+    """The kernels as a section sees them that makes these values alone."""
+    own = {v for values in groups for v in values}
+    return {frozenset(own.intersection(values)) for values in kernels} - {frozenset()}
+
+
+def _joined(groups: Kernels) -> Kernels:
+    """Kernels; those that share a value are one kernel."""
     kernels: list[dict[str, None]] = []
     for values in groups:
         new = dict.fromkeys(values)

@@ -1,30 +1,46 @@
-"""Grouping of unlike layers into repeats: the longest repeated period, from the first layer on."""
+"""Grouping of unlike layers into repeats: the shortest spelling of their sequence."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
 
-def runs(kinds: tuple[str, ...]) -> list[tuple[tuple[str, ...], int]]:
+Kind = TypeVar("Kind", bound=Hashable)
+
+
+def runs(kinds: Sequence[Kind]) -> list[tuple[tuple[Kind, ...], int]]:
     """(period, repetitions) pairs that spell `kinds`: `a a b c b c` gives `(a) x 2, (b c) x 2`.
 
-    At each layer the period that covers the most layers is taken, the shortest among equals; a period
-    longer than one layer must repeat.
+    Of all spellings, that with the fewest layers written out, then the fewest pairs. A period longer than
+    one layer repeats.
     """
-    found: list[tuple[tuple[str, ...], int]] = []
-    start = 0
-    while start < len(kinds):
-        best, count = 1, _repetitions(kinds, start, 1)
-        for period in range(2, (len(kinds) - start) // 2 + 1):
-            times = _repetitions(kinds, start, period)
-            if times > 1 and times * period > best * count:
-                best, count = period, times
-        found.append((kinds[start : start + best], count))
-        start += best * count
+    numbers: dict[Kind, int] = {}
+    text = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
+    end = len(text)
+    # best[i]: (layers written, pairs, period, repetitions) of the rest from layer i on.
+    best: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)] * (end + 1)
+    for start in range(end - 1, -1, -1):
+        options = []
+        for period in range(1, end - start + 1):
+            most = _repetitions(text, start, period)
+            if period > 1 and most == 1:
+                continue
+            for times in range(most, 0 if period == 1 else 1, -1):
+                written, pairs, _, _ = best[start + period * times]
+                options.append((written + period, pairs + 1, period, times))
+        best[start] = min(options, key=lambda o: (o[0], o[1], o[2], -o[3]))
+    found = []
+    position = 0
+    while position < end:
+        _, _, period, times = best[position]
+        found.append((tuple(kinds[position : position + period]), times))
+        position += period * times
     return found
 
 
-def _repetitions(kinds: tuple[str, ...], start: int, period: int) -> int:
-    first = kinds[start : start + period]
+def _repetitions(text: list[int], start: int, period: int) -> int:
+    first = text[start : start + period]
     count = 1
-    while kinds[start + count * period : start + (count + 1) * period] == first:
+    while text[start + count * period : start + (count + 1) * period] == first:
         count += 1
     return count

@@ -130,10 +130,6 @@ def _cut(
         shard = arguments[0].over if arguments[0].over in parts else parts[0]
     renamed = shard
     if operator in ("split", "merge") and shard is not None:
-        if shard not in arguments[0].dims:
-            # A line about the name that the view makes: its operand is cut by what becomes of that name.
-            made = [d for d in arguments[0].dims if d not in result_dims]
-            shard = arguments[0].over or made[0] if operator == "split" else made[0]
         renamed = _renamed(operator, arguments[0], result_dims, shard)
     needs: list[Cell] = []
     index_needs: list[Cell] = []

@@ -14,6 +14,7 @@ from rooflang.run.field import Field, Reals, moduli
 from rooflang.run.value import Array
 
 LEVEL = "%"
+PAIRS = "#"  # the axis of pairs of tokens and picks; no dimension can be called so
 Named = tuple[Array, tuple[str, ...]]
 _SHORT = np.uint64(16)
 _LOW = np.uint64(0xFFFF)

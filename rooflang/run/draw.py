@@ -19,6 +19,8 @@ def draw(
     shape = tuple(step.queries if d == "Q" and step is not None else sizes.dim(d) for d in tensor.dims)
     rng = np.random.default_rng([seed, word(name)])
     target = index_dim(tensor.dtype)
+    if target is not None and target in sizes.spans and step is not None and {"B", "Q"} < set(tensor.dims):
+        return _choice(tensor.dims, shape, sizes.dim(target), sizes.spans[target], step, rng)
     if target is not None:
         data = rng.integers(0, sizes.dim(target), shape)[None]
         return Value(tensor.dims, data, index=True)
@@ -33,6 +35,27 @@ def draw(
         where = held.reshape([shape[i] if n in order else 1 for i, n in enumerate(tensor.dims)])
         return Value(tensor.dims, data * where, mask)
     return value
+
+
+def _choice(
+    dims: tuple[str, ...], shape: tuple[int, ...], rows: int, span: int, step: Step, rng: np.random.Generator
+) -> Value:
+    """A choice among cache rows, as a top-k makes it: different rows that the query sees, as far as there
+    are enough. The last dim counts the picks."""
+    last = np.minimum(
+        np.array(step.start)[:, None] + np.arange(step.queries) + 1, np.array(step.end)[:, None]
+    )
+    seen = np.arange(rows) < (last // span)[..., None]  # (B, Q, rows)
+    others = [n for n in dims[:-1] if n not in ("B", "Q")]
+    order = ("B", "Q", *others)
+    outer = tuple(shape[dims.index(n)] for n in order)
+    seen = np.broadcast_to(seen.reshape(*seen.shape[:2], *(1 for _ in others), rows), (*outer, rows))
+    keys = np.where(seen, rng.permuted(np.broadcast_to(np.arange(rows), (*outer, rows)), axis=-1), -1)
+    best = np.argsort(-keys, axis=-1, kind="stable")[..., : shape[-1]]
+    chosen = np.where(np.take_along_axis(keys, best, axis=-1) >= 0, best, -1)
+    chosen = np.pad(chosen, [(0, 0)] * len(order) + [(0, shape[-1] - best.shape[-1])], constant_values=-1)
+    data = chosen.transpose(*(order.index(n) for n in dims[:-1]), len(order))
+    return Value(dims, data[None], Mask(dims, data >= 0), index=True)
 
 
 def empty(tensor: Tensor, sizes: Sizes, arithmetic: Field | Reals) -> Value:

@@ -7,7 +7,7 @@ import numpy as np
 from rooflang.layout import Partial
 from rooflang.lowered import LocalOp
 from rooflang.operators import Type
-from rooflang.run.contract import LEVEL, contract
+from rooflang.run.contract import LEVEL, PAIRS, contract
 from rooflang.run.local import (
     Local,
     at_pairs,
@@ -108,11 +108,11 @@ def _picked_einsum(local: Local, op: LocalOp) -> Value:
         else:
             target = Type(use.index.dims, use.index.dtype).points_into
             named.append(at_pairs(x, grid, pair, place, target, next(wheres)))
-    if not any("P" in n for _, n in named):
+    if not any(PAIRS in n for _, n in named):
         raise ExecutionError("execution.names", "nothing is picked")
     rest = tuple(n for n in out if n not in ids.names)
     axes = tuple(n for n in union(*(n for _, n in named)) if n.startswith("@") and n not in pair)
-    made = contract(local.arithmetic, named, (LEVEL, "P", *axes, *rest))
+    made = contract(local.arithmetic, named, (LEVEL, PAIRS, *axes, *rest))
     full = spread(made, flat.shape, place)
     names = (*pair, *axes, *rest)
     lost = tuple(1 + names.index(n) for n in ids.names if n not in out)

@@ -10,6 +10,7 @@ import numpy as np
 from rooflang.layout import Layout, Split, axes_of
 from rooflang.lowered import LocalOp, Use
 from rooflang.operators import Type, indexed
+from rooflang.run.contract import LEVEL, PAIRS
 from rooflang.run.field import Field, Reals
 from rooflang.run.place import Grid, owner
 from rooflang.run.sizes import Sizes
@@ -120,11 +121,11 @@ def at_pairs(
     chosen = [n for n in names if n == target or n in pair]
     rest = tuple(n for n in names if n not in chosen)
     if not chosen:
-        return data, ("%", *rest)
+        return data, (LEVEL, *rest)
     order = [0, *(1 + names.index(n) for n in (*chosen, *rest))]
     index = [where if n == target and where is not None else place[pair.index(n)] for n in chosen]
     at: tuple[slice | Array, ...] = (slice(None), *index)
-    return data.transpose(order)[at], ("%", "P", *rest)
+    return data.transpose(order)[at], (LEVEL, PAIRS, *rest)
 
 
 def pair_names(held: Array, ids: Value, grid: Grid) -> tuple[tuple[str, ...], Array]:

@@ -128,8 +128,14 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
             )
     literals.update({("start", v): chosen[v] for v in facts.literals.get("start", ())})
     literals.update({("last", v): chosen.get(-v, chosen.get(v, v)) for v in facts.literals.get("last", ())})
+    spans = {
+        name: literals["every", n] if kind == "every" else 1
+        for name, found_rows in facts.rows.items()
+        for kind, n in found_rows
+        if kind != "window"
+    }
     return Trial(
-        Sizes(dims, meshes, frozenset(facts.rows), literals), _steps(batch, cut, variant, cached), cut
+        Sizes(dims, meshes, frozenset(facts.rows), literals, spans), _steps(batch, cut, variant, cached), cut
     )
 
 

@@ -14,13 +14,15 @@ class Sizes:
     """Sizes of dims and mesh axes, and of the literals of operators and states.
 
     `literals` maps (kind, real value) to a test value; kinds are window, every, last, start, block,
-    groups and keep. A literal that is not listed stands for itself. `rows` are the dims of cache rows.
+    groups and keep. A literal that is not listed stands for itself. `rows` are the dims of cache rows,
+    `spans` the tokens for each of which there is one row, for rows that are not a window.
     """
 
     dims: Mapping[str, int]
     meshes: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     rows: frozenset[str] = frozenset()
     literals: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    spans: Mapping[str, int] = field(default_factory=dict)
 
     def dim(self, name: str) -> int:
         size = self.dims.get(name)

@@ -14,7 +14,7 @@ import numpy as np
 from rooflang.dtype import format_of, product_rate
 from rooflang.lowered import LocalOp, Routing, Use
 from rooflang.operators import OPERATORS
-from rooflang.run.contract import LEVEL
+from rooflang.run.contract import LEVEL, PAIRS
 from rooflang.run.local import Local, resolved
 from rooflang.run.value import Array, Mask, Value, align, union
 
@@ -88,7 +88,7 @@ class Tally:
         held: Array,
     ) -> None:
         size = {n: s for a, nn in named for n, s in zip(nn, a.shape, strict=True)}
-        inner = prod(s for n, s in size.items() if n not in (LEVEL, "P") and not n.startswith("@"))
+        inner = prod(s for n, s in size.items() if n not in (LEVEL, PAIRS) and not n.startswith("@"))
         self._flops(op, tally, local, summed(held, local) * inner)
 
     def _rows(self, local: Local, op: LocalOp, tally: OpTally, use: Use, held: Array, ids: Value) -> None:
