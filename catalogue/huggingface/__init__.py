@@ -1,0 +1,7 @@
+"""Published models by their Hugging Face `config.json`."""
+
+from catalogue.huggingface.errors import ConfigError
+from catalogue.huggingface.reader import Imported, import_config, read_config
+from catalogue.huggingface.view import NotUnderstood
+
+__all__ = ["ConfigError", "Imported", "NotUnderstood", "import_config", "read_config"]

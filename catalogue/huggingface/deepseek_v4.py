@@ -1,0 +1,71 @@
+"""DeepSeek-V4: its compressed attention and residual streams have a record and a builder of their own."""
+
+from __future__ import annotations
+
+from catalogue.huggingface.errors import ConfigError
+from catalogue.huggingface.patterns import HOW_TO
+from catalogue.huggingface.quantization import Scheme
+from catalogue.huggingface.view import View
+from catalogue.models.deepseek_v4 import DeepSeekV4
+
+_RATIOS = (0, 4, 128)
+
+
+def is_v4(view: View) -> bool:
+    """Whether the keys are those of DeepSeek-V4, whatever the model_type is called."""
+    return view.has("compress_ratios") and view.has("hc_mult")
+
+
+def read(view: View, scheme: Scheme) -> DeepSeekV4:
+    """The facts of a DeepSeek-V4 model."""
+    layers, ratios = view.size("layers"), view.items("compress_ratios") or []
+    odd = sorted({str(r) for r in ratios if r not in _RATIOS})
+    if odd or view.has("kv_source_layer_ids"):
+        raise ConfigError(
+            f"{view.name} must compress by {', '.join(map(str, _RATIOS))}, but compress_ratios holds "
+            f"{', '.join(odd) or 'others'}, which no part describes; {HOW_TO}"
+        )
+    drafts = view.count("drafts")
+    if len(ratios) < layers:
+        raise ConfigError(
+            f"{view.name}: compress_ratios must have an entry for each of {layers} layers, "
+            f"but has {len(ratios)}"
+        )
+    ratios = [*ratios, *[0] * (layers + drafts - len(ratios))]
+    view.use("num_key_value_heads", "scoring_func", "topk_method", "norm_topk_prob", "hidden_act", "hc_eps")
+    view.use("attention_bias", "expert_dtype", "torch_dtype", "dtype", "tie_word_embeddings")
+    return DeepSeekV4(
+        layers=layers,
+        hidden=view.size("hidden"),
+        vocabulary=view.size("vocabulary"),
+        max_position=view.size("max_position", 1048576, "as in DeepSeek-V4"),
+        norm_epsilon=view.number("epsilon", 1e-6),
+        streams=view.size("hc_mult"),
+        sinkhorn_iterations=view.size("hc_sinkhorn_iters", 20, "as in DeepSeek-V4"),
+        heads=view.size("heads"),
+        head_dim=view.size("head_dim"),
+        rope_dims=view.size("qk_rope_head_dim"),
+        rope_theta=view.number("theta", 10000.0),
+        compressed_rope_theta=view.number("compress_rope_theta", 160000.0),
+        q_rank=view.size("q_lora_rank"),
+        output_groups=view.size("o_groups"),
+        output_rank=view.size("o_lora_rank"),
+        window=view.size("window"),
+        compress_ratios=tuple(int(str(r)) for r in ratios),
+        index_heads=view.size("index_n_heads"),
+        index_dim=view.size("index_head_dim"),
+        index_rows=view.size("index_topk"),
+        experts=view.size("experts"),
+        experts_per_token=view.size("experts_chosen"),
+        expert_width=view.size("expert_width"),
+        shared_experts=view.size("shared_count"),
+        hash_layers=view.count("num_hash_layers"),
+        routed_scale=view.number("scale", _scale(view)),
+        swiglu_limit=view.number("swiglu_limit", 10.0),
+        draft_layers=drafts,
+    )
+
+
+def _scale(view: View) -> float:
+    view.assume("routed_scaling_factor is not stated; 1.5 is taken, as in DeepSeek-V4-Flash.")
+    return 1.5
