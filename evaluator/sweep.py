@@ -18,6 +18,7 @@ from catalogue.devices import Device
 from evaluator.errors import ConfigurationError
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.frontier import Point, pareto
+from evaluator.plan import plan
 from evaluator.scenario import Scenario
 from rooflang.design import Design, Mesh, Pool
 from rooflang.lower import lower
@@ -28,12 +29,14 @@ class Grid:
     """The grids that both sides of a comparison share.
 
     `batches` are sequences in flight per replica; `drafts` drafted tokens; `schedules` pairs of
-    (micro-batches, whether transfers overlap), by default the design's own.
+    (micro-batches, whether transfers overlap), by default the design's own. `redundant` counts replicas of
+    experts on every rank; they are tried where experts are not equally popular, for else they never help.
     """
 
     batches: tuple[int, ...]
     drafts: tuple[int, ...] = (0, 1, 2, 3)
     schedules: tuple[tuple[int, bool], ...] = ()
+    redundant: tuple[int, ...] = (0, 1, 2, 4)
     sizes: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
     most_configurations: int = 600
 
@@ -133,6 +136,8 @@ def sweep_counts(
     if not any(s.draft for s in lower(design).segments):
         drafts = drafts[:, :, :1]
     m, overlap, meant = _schedules(design, wide, grid)
+    redundant = _redundant(design, scenario, grid)
+    m, overlap, meant, redundant = _crossed((m, overlap, meant), redundant)
     e = evaluate(
         design,
         devices,
@@ -143,12 +148,15 @@ def sweep_counts(
         overlap=overlap,
         drafted=drafts,
         setting=setting,
+        redundant=redundant,
     )
     seconds = e.seconds(clock)
     shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), meant.shape, batch.shape)
     user = np.broadcast_to(e.per_user(clock), shape)
     fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, meant), batch >= m), shape)
     axes = {**wide, "microbatches": m, "overlap": overlap, "drafted": drafts}
+    if np.any(redundant):
+        axes["redundant"] = redundant
     found = {}
     for count in counts:
         replicas = np.floor(count / total)[:, None, None, None]
@@ -186,6 +194,22 @@ def _schedules(
         return counts * stages, overlap, np.ones((1, 1, 1, len(asked)), bool)
     both = np.concatenate([stages, 2 * stages], axis=3)
     return both, np.concatenate([overlap, overlap], axis=3), np.concatenate([stages > 0, stages > 1], axis=3)
+
+
+def _redundant(design: Design, scenario: Scenario, grid: Grid) -> tuple[int, ...]:
+    """The counts of replicated experts worth trying."""
+    return grid.redundant if scenario.skew and plan(lower(design)).experts else (0,)
+
+
+def _crossed(
+    schedules: tuple[_Grid4, _Grid4, NDArray[np.bool_]], redundant: tuple[int, ...]
+) -> tuple[_Grid4, _Grid4, NDArray[np.bool_], _Grid4]:
+    """Every schedule with every count of replicated experts, along the last axis."""
+    m, overlap, meant = schedules
+    times = len(redundant)
+    each = np.repeat(np.array(redundant, dtype=float), m.shape[-1]).reshape(1, 1, 1, -1)
+    tiles = (1, 1, 1, times)
+    return np.tile(m, tiles), np.tile(overlap, tiles), np.tile(meant, tiles), each
 
 
 def _point(
@@ -233,5 +257,5 @@ def at_point(
         axes={a: float(configuration[a]) for a in names if a in configuration},
         microbatches=float(configuration["microbatches"]),
         overlap=float(configuration["overlap"]), drafted=float(configuration["drafted"]),
-        setting=setting,
+        setting=setting, redundant=float(configuration.get("redundant", 0)),
     )  # fmt: skip
