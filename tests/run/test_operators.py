@@ -70,6 +70,8 @@ def test_add_mul_scale_cast() -> None:
         ("silu", lambda x: x * special.expit(x)),
         ("relu", lambda x: np.where(x > 0, x, 0)),
         ("sigmoid", special.expit),
+        ("exp", lambda x: np.array([np.e ** float(y) for y in x.flat]).reshape(x.shape)),
+        ("softplus", lambda x: -special.log_expit(-x)),
         ("sqrtsoftplus", lambda x: np.sqrt(np.log1p(np.exp(x)))),
     ],
 )
