@@ -184,6 +184,6 @@ def _sharing(experts: int, picks: int, ranks: int) -> float:
     """γ: picks are distinct, so that of a rank's slots fewer are missed together than one by one."""
     own = experts / ranks
     if experts == picks or own >= experts - picks + 1:
-        return 1.0  # some pick always falls on the rank
+        return 1e3  # some pick always falls on the rank
     missed = sum(np.log((experts - own - i) / (experts - i)) for i in range(picks))
     return float(missed / (own * np.log1p(-picks / experts)))
