@@ -152,4 +152,4 @@ def test_a_lowered_delta_rule_on_cut_keys_is_refused() -> None:
         return rebuilt(unit, "h", change)
 
     verdict = verify_lowered(parse(TEXT), with_unit(lowered, "mix", with_beta))
-    assert {(r.code, r.where) for r in verdict.reasons} == {("placement.over", "mix.mix.h")}
+    assert {(r.code, r.where) for r in verdict.reasons} == {("placement.over", "mix.h")}
