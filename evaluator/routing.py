@@ -10,7 +10,8 @@ slots of a rank, T tokens, P pairs and σ_1 ≥ σ_2 ≥ … the ranks' shares o
 
     distinct   the largest over ranks of Σ 1 - (1 - a)^T
     fullest    the largest over j of P·σ_j + √(2·P·σ_j·ln j): at least j ranks have as much as σ_j on average,
-               and the fullest of j such ranks exceeds it by about that root (j = R under equal shares)
+               and the fullest of j such ranks exceeds it by about that root; at least as under equal shares,
+               P/R + √(2·P/R·ln R)
     copies     T · mean over ranks of 1 - Π (1 - a)^γ, with γ such that equal chances give the exact
                1 - C(E - E/R, k) / C(E, k)
 """
@@ -122,7 +123,8 @@ class Packing:
     def fullest(self, pairs: Floats) -> Floats:
         """Expected token–expert pairs on the fullest rank, of so many in all."""
         ranks = len(self.shares)
-        found = np.zeros_like(pairs)
+        # Equal shares are the most even ones: no others have a smaller maximum.
+        found = pairs / ranks + np.sqrt(2 * np.log(ranks) * pairs / ranks)
         for j in sorted({2**i for i in range(ranks.bit_length()) if 2**i <= ranks} | {ranks}):
             mean = pairs * self.shares[j - 1]
             found = np.maximum(found, mean + np.sqrt(2 * np.log(j) * mean))

