@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from catalogue.huggingface.errors import ConfigError
 from catalogue.huggingface.patterns import HOW_TO
 from catalogue.huggingface.quantization import Scheme
 from catalogue.huggingface.view import View
-from catalogue.models.deepseek_v4 import DeepSeekV4
+
+if TYPE_CHECKING:
+    from catalogue.models.deepseek_v4 import DeepSeekV4
 
 _RATIOS = (0, 4, 128)
 
@@ -18,6 +22,8 @@ def is_v4(view: View) -> bool:
 
 def read(view: View, scheme: Scheme) -> DeepSeekV4:
     """The facts of a DeepSeek-V4 model."""
+    from catalogue.models.deepseek_v4 import DeepSeekV4
+
     layers, ratios = view.size("layers"), view.items("compress_ratios") or []
     odd = sorted({str(r) for r in ratios if r not in _RATIOS})
     if odd or view.has("kv_source_layer_ids"):

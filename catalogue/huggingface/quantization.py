@@ -2,8 +2,8 @@
 
 Styles: `fp8` (blocks or per tensor), `fbgemm_fp8`, `modelopt` and `hf_quant_config.json` (FP8, NVFP4, mixed
 precision by layer), `compressed-tensors` (groups with targets), `mxfp4`, `mxfp8`, `awq`, `gptq`,
-`auto-round`, `bitsandbytes`, `quark`. Routers, embeddings, norms and convolutions stay as they are; the head too, unless it
-is named. Integer activations are priced as fp8 (equal width).
+`auto-round`, `bitsandbytes`, `quark`. Routers, embeddings, norms and convolutions stay as they are; the
+head too, unless it is named. Integer activations are priced as fp8 (equal width).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from catalogue.architecture import Architecture
 from catalogue.huggingface import deepseek_v4 as v4
@@ -15,7 +16,11 @@ from catalogue.huggingface.families import UNKNOWN, family_of
 from catalogue.huggingface.json_file import read_json
 from catalogue.huggingface.quantization import scheme
 from catalogue.huggingface.view import NotUnderstood, View, text_part
-from catalogue.models.deepseek_v4 import DeepSeekV4
+
+if TYPE_CHECKING:
+    from catalogue.models.caches import Kv
+    from catalogue.models.deepseek_v4 import DeepSeekV4
+    from rooflang.design import Design
 
 _OTHER = re.compile(r"bert|t5|bart|whisper|clip|vit$|siglip|encoder|wav2vec|sam$|resnet|rwkv|retnet|hyena")
 _END = "config.json"
@@ -29,6 +34,12 @@ class Imported:
     name: str
     assumptions: tuple[str, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
+
+    def design(self, kv: Kv = "served") -> Design:
+        """The design of one decode step: a program and conventional kernels, no pools and no placement."""
+        from catalogue.huggingface.design import design_of
+
+        return design_of(self, kv)
 
 
 def import_config(path: str | Path) -> Imported:
@@ -82,8 +93,8 @@ def read_config(
     else:
         if family is None:
             view.assume(
-                f"No reader knows the model_type {kind or '(none is stated)'}: the model is read by its keys, as a "
-                "decoder of the common kind."
+                f"No reader knows the model_type {kind or '(none is stated)'}: the model is read by its "
+                "keys, as a decoder of the common kind."
             )
         made = decoder(view, family or UNKNOWN, storage)
     left = view.left_out()

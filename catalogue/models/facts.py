@@ -23,8 +23,14 @@ def model_names() -> tuple[str, ...]:
 def full_name(name: str) -> str:
     """The catalogued name that `name` spells or abbreviates: `llama` gives `llama-3.1-70b`.
 
+    The path of a config.json, or of a directory with one, names a model too: it is made absolute.
+
     Raises CatalogueError for a name that no model, or more than one, begins with.
     """
+    from catalogue.huggingface import design as configs
+
+    if configs.is_config(name):
+        return configs.full_path(name)
     known = model_names()
     if name in known:
         return name

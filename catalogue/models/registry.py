@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from catalogue.errors import CatalogueError
+from catalogue.huggingface import design as configs
 from catalogue.models import deepseek_v3, deepseek_v4, gpt_oss, llama
 from catalogue.models.caches import Kv
 from catalogue.models.facts import as_facts, full_name, model_names, read
@@ -26,12 +27,16 @@ _FAMILIES: dict[str, tuple[type[Any], Callable[[str, Any, Kv], Design]]] = {
 def load_model(name: str, kv: Kv = "served") -> Design:
     """The design of one decode step: a program and conventional kernels, no pools and no placement.
 
-    `name` may be abbreviated to any unique beginning; `kv` is the caches' storage: as served, or bf16.
+    `name` may be abbreviated to any unique beginning, or be the path of a config.json; `kv` is the caches'
+    storage: as served, or bf16.
     Raises CatalogueError for an unknown or ambiguous name and for another `kv`.
     """
     if kv not in ("served", "bf16"):
         raise CatalogueError(f"kv must be 'served' or 'bf16', but got {kv!r}")
-    return _load(full_name(name), kv)
+    found = full_name(name)
+    if configs.is_config(found):
+        return configs.load_config(found, kv)
+    return _load(found, kv)
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Where a design comes from: a catalogued model, a .roof file, or the database by its hash."""
+"""Where a design comes from: a catalogued model, a config.json, a .roof file, or the database by its hash."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ class Source:
 
 def find(text: str, kv: str = "served", database: str = "") -> Source:
     """The design that `text` names. Raises the error of the place where it ought to be."""
+    from catalogue.huggingface.design import is_config
+
+    if is_config(text):
+        from catalogue.models import load_model
+
+        design = load_model(text, "bf16" if kv == "bf16" else "served")
+        return Source(design, "model", design.name)
     path = Path(text)
     if text.endswith(".roof") or os.sep in text or path.is_file():
         from rooflang.parser import parse_file
