@@ -9,7 +9,7 @@ from functools import lru_cache
 from rooflang.lowered import Lowered, Segment, Unit, fused
 from rooflang.size import ZERO, Size, add, div
 from rooflang.work import Extents, Kernel, Work, product, unit_work
-from rooflang.work.extent import cuts_of
+from rooflang.work.extent import cuts_of, extents_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def plan(lowered: Lowered) -> Plan:
     experts: dict[str, list[tuple[Size, Size, int, bool, bool]]] = {}
     for number, (segment, unit) in enumerate(lowered.units()):
         repeated = segment.name == unit.path.partition(".")[0]
-        extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
+        extents = extents_of(sizes, unit.routings)
         scores = {
             op.kernel
             for op in fused(unit).ops

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 Number: TypeAlias = int | Fraction
@@ -32,7 +33,7 @@ class Size:
     serial: int
 
     def __new__(cls, kind: str, arguments: tuple[Size, ...] = (), value: Any = None) -> Size:
-        key = (kind, value, *(a.serial for a in arguments))
+        key = (kind, value, arguments)
         node = _TABLE.get(key)
         if node is None:
             node = object.__new__(cls)
@@ -97,6 +98,7 @@ class Size:
 
 _SYMBOLS: dict[Size, frozenset[str]] = {}
 _TEXT: dict[Size, str] = {}
+_FACTORED: dict[Size, Size] = {}
 _CONSTANTS: dict[Number, Size] = {}
 
 
@@ -123,6 +125,7 @@ ZERO: Final = const(0)
 ONE: Final = const(1)
 
 
+@lru_cache(maxsize=1 << 16)
 def add(*terms: SizeLike) -> Size:
     """Sum, flattened, with equal terms gathered: 2·x + x is 3·x."""
     total: Number = 0
@@ -148,6 +151,7 @@ def add(*terms: SizeLike) -> Size:
     return Size("add", tuple(sorted(parts, key=_order)))
 
 
+@lru_cache(maxsize=1 << 16)
 def mul(*factors: SizeLike) -> Size:
     """Product, flattened, with the constant factor gathered in front."""
     scale: Number = 1
@@ -189,6 +193,7 @@ def _order(node: Size) -> int:
     return node.serial
 
 
+@lru_cache(maxsize=1 << 16)
 def _division(kind: str, a: SizeLike, b: SizeLike) -> Size:
     left, right = as_size(a), as_size(b)
     if right is ONE:
@@ -308,22 +313,21 @@ def evaluate_exact(
     return result
 
 
-def factored(node: Size, memo: dict[Size, Size] | None = None) -> Size:
+def factored(node: Size) -> Size:
     """The same value with common factors taken out of sums: a·b + a·c is a·(b + c).
 
     Fewer and narrower operations when sizes are evaluated over a grid.
     """
-    memo = {} if memo is None else memo
-    found = memo.get(node)
+    found = _FACTORED.get(node)
     if found is not None:
         return found
     if not node.arguments:
         result = node
     elif node.kind == "add":
-        result = _take_out([factored(a, memo) for a in node.arguments])
+        result = _take_out([factored(a) for a in node.arguments])
     else:
-        result = rebuild(node, [factored(a, memo) for a in node.arguments])
-    memo[node] = result
+        result = rebuild(node, [factored(a) for a in node.arguments])
+    _FACTORED[node] = result
     return result
 
 

@@ -22,6 +22,7 @@ class Extents:
     sizes: Mapping[str, Size]
     routings: Mapping[str, Routing]
     _elements: dict[Tensor, Size] = field(default_factory=dict, repr=False, compare=False)
+    _points: dict[tuple[object, ...], Size] = field(default_factory=dict, repr=False, compare=False)
 
     def dim(self, name: str, axes: tuple[str, ...]) -> Size:
         """The share of a dimension that the fullest rank of these axes holds."""
@@ -50,6 +51,13 @@ class Extents:
 
     def iteration(self, op: LocalOp, names: tuple[str, ...]) -> Size:
         """Points of an operator's iteration space on the fullest rank."""
+        key = (op.result, op.operands, op.sharding, names)
+        found = self._points.get(key)
+        if found is None:
+            found = self._points[key] = self._iteration(op, names)
+        return found
+
+    def _iteration(self, op: LocalOp, names: tuple[str, ...]) -> Size:
         cuts = dict(op.sharding)
         spread: dict[str, tuple[str, tuple[str, ...]]] = {}
         for tensor in (op.result, *(u.tensor for u in op.operands)):
@@ -100,6 +108,12 @@ class Extents:
     def picks(self, route: Routing, queries: Size = ONE) -> Size:
         """What a token chooses, on average over the last `queries` tokens of a sequence."""
         return mul(*(self.seen(p, (), queries) for p in route.picks)) if route.picks else ONE
+
+
+@lru_cache(maxsize=512)
+def extents_of(sizes: tuple[tuple[str, Size], ...], routings: tuple[Routing, ...]) -> Extents:
+    """One object for all units of these sizes and routings, so that what it finds is found once."""
+    return Extents(dict(sizes), {r.tag: r for r in routings})
 
 
 def _has_picks(extents: Extents, tag: str, names: tuple[str, ...]) -> bool:

@@ -8,6 +8,8 @@ F(x) = f(1) + … + f(x) in closed form, so it costs the same for one token and 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rooflang.size import (
     ONE,
     ZERO,
@@ -26,6 +28,7 @@ from rooflang.size import (
 CONTEXT = symbol("S")
 
 
+@lru_cache(maxsize=1 << 16)
 def mean_seen(size: Size, tokens: Size) -> Size:
     """The mean of a size over the last `tokens` tokens of context S.
 

@@ -70,27 +70,22 @@ class Work:
 
     def factored(self) -> Work:
         """The same amounts, written for fast evaluation."""
-        memo: dict[Size, Size] = {}
-
-        def short(size: Size) -> Size:
-            return factored(size, memo)
-
         return Work(
             self.pool,
-            {k: short(v) for k, v in self.flops.items()},
-            short(self.vector),
-            short(self.exponentials),
-            {k: short(v) for k, v in self.reads.items()},
-            {k: short(v) for k, v in self.writes.items()},
-            short(self.up_out),
-            short(self.up_in),
-            short(self.far_out),
-            short(self.far_in),
-            short(self.up_hops),
-            short(self.far_hops),
+            {k: factored(v) for k, v in self.flops.items()},
+            factored(self.vector),
+            factored(self.exponentials),
+            {k: factored(v) for k, v in self.reads.items()},
+            {k: factored(v) for k, v in self.writes.items()},
+            factored(self.up_out),
+            factored(self.up_in),
+            factored(self.far_out),
+            factored(self.far_in),
+            factored(self.up_hops),
+            factored(self.far_hops),
             self.reduces,
             self.waits,
-            short(self.held),
+            factored(self.held),
         )
 
 

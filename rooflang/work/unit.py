@@ -9,7 +9,7 @@ from functools import lru_cache
 from rooflang.lowered import LocalOp, Tensor, Unit, Use, fused
 from rooflang.size import ONE, Size, add, div, minimum, mul
 from rooflang.work.arithmetic import arithmetic
-from rooflang.work.extent import Extents
+from rooflang.work.extent import Extents, extents_of
 from rooflang.work.links import move_work
 from rooflang.work.record import Kernel, Work
 from rooflang.work.stages import held, stages
@@ -30,7 +30,7 @@ def unit_work(
 def _work(
     unit: Unit, sizes: tuple[tuple[str, Size], ...], meshes: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> tuple[Kernel, ...]:
-    extents = Extents(dict(sizes), {r.tag: r for r in unit.routings})
+    extents = extents_of(sizes, unit.routings)
     made = producers(unit)
     looked = roots(unit)
     outside = _leaving(unit, made)
