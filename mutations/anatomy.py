@@ -160,6 +160,10 @@ def _heads(
 ) -> tuple[tuple[str, ...], ...]:
     scored: list[list[str]] = []
     for op in ops:
+        if op.operator == "scan":
+            # A recurrence goes by the heads that keys and values share.
+            keys, values = (types[o.name].dims for o in op.operands[1:3])
+            scored.append([d for d in keys if d in values and d not in ("B", "Q") and d not in single])
         for operand in op.operands:
             state = states.get(operand.name)
             if state is None or op.operator != "einsum" or op.dims is None:
