@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
 from catalogue.devices import FAMILIES, FORMATS, Device
-from catalogue.errors import CatalogueError, nearest
+from catalogue.errors import CatalogueFileError, nearest
 from catalogue.yaml_file import read_yaml, text_keys
 
 _BY_FORMAT = ("gemm_flops_fraction", "weight_stream_fraction")
@@ -38,7 +38,7 @@ _KEYS = (*(f"{name}.{form}" for name in _BY_FORMAT for form in FORMATS), *_FRACT
 class Efficiency:
     """Fractions in (0, 1] of a Device's rates, and latencies in seconds that come on top.
 
-    `sources` and `spreads` (lowest, highest) are keyed by field, with the format after a dot:
+    `sources`, `spreads` (lowest, highest) and `scopes` are keyed by field, with the format after a dot:
     `gemm_flops_fraction.fp8`. A time predicted with these values has a spread and is not a bound.
     """
 
@@ -74,6 +74,8 @@ class Efficiency:
     """A wait of all blocks inside one kernel."""
     sources: Mapping[str, str] = field(repr=False)
     spreads: Mapping[str, tuple[float, float]] = field(repr=False)
+    scopes: Mapping[str, str] = field(repr=False)
+    """What an entry holds for: `default`, `families.hopper`, `devices.gb300-nvl72`."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class _Entry:
     value: float
     spread: tuple[float, float]
     source: str
+    scope: str = ""
 
 
 def efficiency_for(device: Device) -> Efficiency:
@@ -89,7 +92,7 @@ def efficiency_for(device: Device) -> Efficiency:
     entries = {
         **table["default"],
         **table.get(f"families.{device.family}", {}),
-        **table.get(f"devices.{device.name}", {}),
+        **table.get(f"devices.{device.chip}", {}),
     }
     return _efficiency(entries)
 
@@ -104,6 +107,7 @@ def _efficiency(entries: Mapping[str, _Entry]) -> Efficiency:
         **{key: entries[key].value for key in (*_FRACTIONS, *_LATENCIES)},
         sources={key: entry.source for key, entry in entries.items()},
         spreads={key: entry.spread for key, entry in entries.items()},
+        scopes={key: entry.scope for key, entry in entries.items()},
     )
 
 
@@ -112,40 +116,42 @@ def _table() -> Mapping[str, Mapping[str, _Entry]]:
     """The entries of efficiency.yaml by `default`, `families.<family>` and `devices.<name>`."""
     path = files("catalogue") / "efficiency.yaml"
     content = read_yaml(path)
-    found = {"default": _entries(content.get("default"), "efficiency.yaml: default")}
+    found = {"default": _entries(content.get("default"), "default")}
     for missing in sorted(set(_KEYS) - set(found["default"])):
-        raise CatalogueError(f"efficiency.yaml: default must have {missing}, but it is missing; add it")
+        raise CatalogueFileError(f"efficiency.yaml: default must have {missing}, but it is missing; add it")
     for group in ("families", "devices"):
         members = text_keys(content.get(group), f"efficiency.yaml: {group}")
         for name, entries in members.items():
             if group == "families" and name not in FAMILIES:
-                raise CatalogueError(
+                raise CatalogueFileError(
                     f"efficiency.yaml: a family must be one of {', '.join(FAMILIES)}, "
                     f"but got {name!r}; rename it"
                 )
-            found[f"{group}.{name}"] = _entries(entries, f"efficiency.yaml: {group}.{name}")
+            found[f"{group}.{name}"] = _entries(entries, f"{group}.{name}")
     return MappingProxyType(found)
 
 
-def _entries(content: object, where: str) -> dict[str, _Entry]:
-    found = {}
+def _entries(content: object, scope: str) -> dict[str, _Entry]:
+    found, where = {}, f"efficiency.yaml: {scope}"
     for key, item in text_keys(content, where).items():
         at = f"{where}: {key}"
         if key not in _KEYS:
-            raise CatalogueError(f"{where} must have known keys, but got {key!r}{nearest(key, _KEYS)}")
-        found[key] = _entry(text_keys(item, at), key in _LATENCIES, at)
+            raise CatalogueFileError(f"{where} must have known keys, but got {key!r}{nearest(key, _KEYS)}")
+        found[key] = replace(_entry(text_keys(item, at), key in _LATENCIES, at), scope=scope)
     return found
 
 
 def _entry(item: Mapping[str, object], latency: bool, at: str) -> _Entry:
     value, spread, source = item.get("value"), item.get("spread"), item.get("source")
     if not isinstance(source, str) or not source.strip():
-        raise CatalogueError(f"{at} must have a source, but got {source!r}; say where the value comes from")
+        raise CatalogueFileError(
+            f"{at} must have a source, but got {source!r}; say where the value comes from"
+        )
     low, high = spread if isinstance(spread, list) and len(spread) == 2 else (None, None)
     numbers = [number for number in (low, value, high) if isinstance(number, float) and math.isfinite(number)]
     if len(numbers) != 3 or not 0 < numbers[0] <= numbers[1] <= numbers[2] <= (1e-3 if latency else 1):
         what = "seconds up to 1.0e-3" if latency else "a fraction up to 1.0"
-        raise CatalogueError(
+        raise CatalogueFileError(
             f"{at} must be {what} within its spread, 0 < low <= value <= high, "
             f"but got {value!r} in {spread!r}; correct the entry"
         )

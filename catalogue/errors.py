@@ -1,7 +1,8 @@
 """Errors of the catalogue.
 
 ValueError
-└── CatalogueError    a name that is not catalogued, or a file that does not say what it must
+└── CatalogueError          a name that is not catalogued
+    └── CatalogueFileError  a file that does not say what it must
 """
 
 from collections.abc import Iterable
@@ -10,6 +11,10 @@ from difflib import get_close_matches
 
 class CatalogueError(ValueError):
     """A catalogue entry is unknown or malformed; the message is one sentence for the user."""
+
+
+class CatalogueFileError(CatalogueError):
+    """A file of the catalogue, or a user's own, cannot be read or does not say what it must."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

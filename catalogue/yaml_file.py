@@ -1,4 +1,4 @@
-"""Reading a YAML file as one mapping, with every fault told as a CatalogueError."""
+"""Reading a YAML file as one mapping, with every fault told as a CatalogueFileError."""
 
 from collections.abc import Hashable
 from importlib.resources.abc import Traversable
@@ -7,7 +7,7 @@ from reprlib import repr as short_repr
 
 import yaml
 
-from catalogue.errors import CatalogueError
+from catalogue.errors import CatalogueFileError
 
 MAXIMUM_BYTES = 1_000_000
 
@@ -31,35 +31,39 @@ class _Loader(yaml.SafeLoader):
 def read_yaml(path: Path | Traversable) -> dict[str, object]:
     """The mapping at the top of a YAML file.
 
-    Raises CatalogueError when the file cannot be read, is not YAML, or is not a mapping with text keys.
+    Raises CatalogueFileError when the file cannot be read, is not YAML, or is not a mapping with text keys.
     """
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise CatalogueError(f"{path} must be a readable file, but got: {reason}; check the path") from error
+        raise CatalogueFileError(
+            f"{path} must be a readable file, but got: {reason}; check the path"
+        ) from error
     if len(data) > MAXIMUM_BYTES:
-        raise CatalogueError(
+        raise CatalogueFileError(
             f"{path} must hold at most {MAXIMUM_BYTES} bytes, but got {len(data)}; is it a catalogue file?"
         )
     try:
         content: object = yaml.load(data, Loader=_Loader)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise CatalogueError(f"{path} must be YAML, but got: {reason[:300]}; correct that line") from error
+        raise CatalogueFileError(
+            f"{path} must be YAML, but got: {reason[:300]}; correct that line"
+        ) from error
     return text_keys(content, str(path))
 
 
 def text_keys(content: object, where: str) -> dict[str, object]:
     """`content` itself, once it is known to be a mapping whose keys are all text."""
     if not isinstance(content, dict):
-        raise CatalogueError(
+        raise CatalogueFileError(
             f"{where} must be a mapping of keys to values, "
             f"but got {short_repr(content)}; write `key: value` lines"
         )
     for key in content:
         if not isinstance(key, str):
-            raise CatalogueError(
+            raise CatalogueFileError(
                 f"{where} must have text as keys, but got {short_repr(key)}; put it in quotes"
             )
     return content

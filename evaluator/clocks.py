@@ -167,12 +167,13 @@ class Steps:
         share = np.maximum(1.0 / i.stages, fullest / self._chain_seconds)
         pool = self._pipeline_pool or ""
         n, r = i.numerics[pool], i.rates[pool]
-        near = n(product(dict(i.plan.lowered.meshes)[pool])) <= r.device.scale_up_domain
+        near = n(product(dict(i.plan.lowered.meshes)[pool])) <= r.domain
         amount = n(i.plan.residual[pool]) if pool in i.plan.residual else 0.0
+        up, far = r.up_bytes_per_second, r.far_bytes_per_second
         seconds = np.where(
             near,
-            amount / r.up_bytes_per_second + r.efficiency.scale_up_latency_seconds,
-            amount / r.far_bytes_per_second + r.efficiency.scale_out_latency_seconds,
+            (amount / up if up else 0.0) + r.efficiency.scale_up_latency_seconds,
+            (amount / far if far else 0.0) + r.efficiency.scale_out_latency_seconds,
         )
         return share, np.where(np.asarray(i.stages) > 1, seconds, 0.0)
 
@@ -217,7 +218,7 @@ class Steps:
         i = self.inputs
         parts: dict[str, Value] = {}
         for pool, r in i.rates.items():
-            credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
+            credit = r.onchip_seconds
             stages = i.stages if pool == self._pipeline_pool else 1.0
             for name in RESOURCES:
                 work = (
@@ -235,7 +236,7 @@ class Steps:
         visits: list[Value] = []
         for segment in dict.fromkeys(item.segment for item in i.plan.items):
             for pool, r in i.rates.items():
-                credit = r.device.onchip_total_bytes / r.device.memory_bytes_per_second
+                credit = r.onchip_seconds
                 worst: Value = 0.0
                 for name in RESOURCES:
                     value = self.over_kernels(

@@ -2,6 +2,7 @@
 
 EvaluatorError
 ├── ScenarioError      a scenario, setting or clock that does not exist or is out of range
+├── UnavailableError   a metric that needs a figure of a device which is not known
 └── ConfigurationError a parallel configuration that the design does not allow
 """
 
@@ -14,6 +15,10 @@ class EvaluatorError(ValueError):
 
 class ScenarioError(EvaluatorError):
     """A scenario, setting or clock that does not exist or is out of range."""
+
+
+class UnavailableError(EvaluatorError):
+    """A metric needs a figure of a device which is not known; the message names both."""
 
 
 class ConfigurationError(EvaluatorError):

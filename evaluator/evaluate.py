@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from catalogue.devices import Device
 from evaluator.averaged import Averaged
 from evaluator.clocks import CLOCKS, Steps, steps
-from evaluator.errors import ConfigurationError, ScenarioError
+from evaluator.errors import ConfigurationError, ScenarioError, UnavailableError
 from evaluator.memory import Memory, memory
 from evaluator.numeric import Numeric, Value
 from evaluator.plan import Plan, plan, unfinished
@@ -24,6 +24,7 @@ from evaluator.price import Price, price
 from evaluator.rates import Rates, rates_for
 from evaluator.routing import Skew
 from evaluator.scenario import Scenario
+from evaluator.unknown import not_modelled, unpriced
 from rooflang.design import Design
 from rooflang.lower import lower
 
@@ -90,10 +91,29 @@ class Evaluation:
         )  # fmt: skip
         return replace(self, prices=prices, steps=found, numerics=main, drafts=drafts, whole=at(self.whole))
 
+    @cached_property
+    def unavailable(self) -> str:
+        """Why a step has no time: the figures that a device lacks; empty where it has one."""
+        return unpriced(self.plan, self.prices, self.rates, self.numerics, self.stages)
+
+    @cached_property
+    def not_modelled(self) -> Mapping[str, str]:
+        """Resources that a step's time leaves out, with the figure that the device lacks."""
+        return not_modelled(self.plan, self.rates)
+
     def seconds(self, clock: str) -> Value:
+        """Seconds of a step. Raises UnavailableError where a figure of a device that it needs is unknown."""
+        self._check(clock)
+        return self.steps.seconds(clock)
+
+    def _check(self, clock: str) -> None:
         if clock not in CLOCKS:
             raise ScenarioError(f"a clock must be one of {', '.join(CLOCKS)}, but got {clock!r}")
-        return self.steps.seconds(clock)
+        if self.unavailable:
+            raise UnavailableError(
+                f"the time of a step must come from known figures, but {self.unavailable}; use fewer devices "
+                "per replica, another device, or a device file with the figure"
+            )
 
     def per_user(self, clock: str) -> Value:
         """Tokens per second and user (interactivity)."""
@@ -105,6 +125,7 @@ class Evaluation:
 
     def binding(self, clock: str) -> str:
         """What sets the step time under a clock, for a single point."""
+        self._check(clock)
         parts = self.steps.parts(clock)
         return max(parts, key=lambda k: float(np.max(parts[k])))
 
@@ -193,7 +214,7 @@ def _numerics(
     made: dict[tuple[int, bool], Numeric] = {}
     found: dict[str, Numeric] = {}
     for pool, r in rates.items():
-        key = (r.device.scale_up_domain, r.device.in_network_reduction)
+        key = (r.domain, r.in_network)
         if key not in made:
             symbols = {
                 **sizes, "B": batch, "Q": queries, "S": context, "domain": float(key[0]),

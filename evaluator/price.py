@@ -1,4 +1,8 @@
-"""Seconds of every distinct kernel of a plan on given devices: the maximum over its resources."""
+"""Seconds of every distinct kernel of a plan on given devices: the maximum over its resources.
+
+A resource whose rate is not known is left out. Where the device has no rate for products, memory or a
+link that the kernel uses, its price says which figures are `missing`: its seconds are then none.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,7 @@ class Price:
     latency: Value = 0.0
     floor: float = 0.0
     seconds: Value = 0.0
+    missing: tuple[str, ...] = ()  # keys of the device's figures
 
     @property
     def certain(self) -> Value:
@@ -57,46 +62,72 @@ def price(
 
 def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -> Price:
     found = Price()
+    missing: list[str] = []
+    products: list[Value] = []
+    for name, size in work.flops.items():
+        rate = rates.flops_per_second(name, attention)
+        if rate is None:
+            missing.append(f"flops_per_second.{rates.runs_as(name)}")
+        else:
+            products.append(n.over(size, rate))
+    if products:
+        found.resources["matrix"] = total(products)
+    vector, exponentials = rates.vector_per_second, rates.exponentials_per_second
+    if work.vector.constant != 0 and vector is not None:
+        found.resources["vector"] = n.over(work.vector, vector)
+    if work.exponentials.constant != 0 and exponentials is not None:
+        found.resources["exponential"] = n.over(work.exponentials, exponentials)
+    bandwidth = rates.device.memory_bytes_per_second
+    if (work.reads or work.writes) and bandwidth is None:
+        missing.append("memory_bytes_per_second")
+    elif bandwidth is not None:
+        _memory(found, work, n, rates, bandwidth)
+    if engine == "link":
+        reduces = rates.reduce_bytes_per_second if work.reduces else rates.up_bytes_per_second
+        far = rates.far_bytes_per_second
+        for name, out, into, rate in (
+            ("scale-up", work.up_out, work.up_in, reduces), ("scale-out", work.far_out, work.far_in, far)
+        ):  # fmt: skip
+            if rate is not None:
+                found.resources[name] = _wider(n, out, into, rate)
+            missing += _unknown_link(n, rates, name, out, into)
+    found.latency = _latency(work, n, rates, engine)
+    stored = work.reads.keys() & {"weight", "state", "expert"}
+    found.floor = rates.efficiency.kernel_floor_seconds if stored else 0.0
+    found.seconds = _combine(found)
+    found.missing = tuple(missing)
+    return found
+
+
+def _memory(found: Price, work: Work, n: Numeric, rates: Rates, bandwidth: float) -> None:
+    """What the kernel reads and writes, over the memory bandwidth."""
     widest = max(work.flops, key=RATES.index, default="bf16")
     # Weights stream as the kernel's narrowest product does: they are its narrow operand.
     narrowest = min(work.flops, key=RATES.index, default="bf16")
-    if work.flops:
-        found.resources["matrix"] = total(
-            [n.over(size, rates.flops_per_second(name, attention)) for name, size in work.flops.items()]
-        )
-    if work.vector.constant != 0:
-        found.resources["vector"] = n.over(work.vector, rates.vector_per_second)
-    exponentials = rates.exponentials_per_second
-    if work.exponentials.constant != 0 and exponentials is not None:
-        found.resources["exponential"] = n.over(work.exponentials, exponentials)
-    reads = {
-        k: n.over(v, rates.memory_bytes_per_second(k, narrowest if k == "weight" else widest))
-        for k, v in work.reads.items()
-    }
-    writes = {k: n.over(v, rates.memory_bytes_per_second(k, widest)) for k, v in work.writes.items()}
-    if reads or writes:
-        moved = [*reads.values(), *writes.values()]
-        if work.held.constant != 0:
-            # What does not fit on chip over a wait inside the kernel is written out and read back.
-            spilled = np.maximum(n(work.held) - rates.device.onchip_bytes, 0.0)
-            moved.append(spilled * (2 / rates.memory_bytes_per_second("activation", widest)))
-        found.resources["memory"] = total(moved)
-        found.certain_parts = [v for k, v in reads.items() if k != "activation"]
-        found.certain_parts += [v for k, v in writes.items() if k == "state"]
-    if engine == "link":
-        found.resources["scale-up"] = _wider(
-            n,
-            work.up_out,
-            work.up_in,
-            rates.reduce_bytes_per_second if work.reduces else rates.up_bytes_per_second,
-        )
-        found.resources["scale-out"] = _wider(n, work.far_out, work.far_in, rates.far_bytes_per_second)
-    found.latency = _latency(work, n, rates, engine)
-    found.floor = (
-        rates.efficiency.kernel_floor_seconds if reads.keys() & {"weight", "state", "expert"} else 0.0
-    )
-    found.seconds = _combine(found)
-    return found
+
+    def over(kind: str, size: Size, form: str) -> Value:
+        return n.over(size, bandwidth * rates.memory_fraction(kind, form))
+
+    reads = {k: over(k, v, narrowest if k == "weight" else widest) for k, v in work.reads.items()}
+    writes = {k: over(k, v, widest) for k, v in work.writes.items()}
+    if not reads and not writes:
+        return
+    moved = [*reads.values(), *writes.values()]
+    cache = rates.device.onchip_bytes
+    if work.held.constant != 0 and cache is not None:
+        # What does not fit on chip over a wait inside the kernel is written out and read back.
+        spilled = np.maximum(n(work.held) - cache, 0.0)
+        moved.append(spilled * (2 / (bandwidth * rates.memory_fraction("activation", widest))))
+    found.resources["memory"] = total(moved)
+    found.certain_parts = [v for k, v in reads.items() if k != "activation"]
+    found.certain_parts += [v for k, v in writes.items() if k == "state"]
+
+
+def _unknown_link(n: Numeric, rates: Rates, name: str, out: Size, into: Size) -> list[str]:
+    """The figures of the device without which a kernel's transfers over a link have no price."""
+    key = f"{name.replace('-', '_')}_bytes_per_second"
+    unknown = [k for k in ("scale_up_domain", key) if getattr(rates.device, k) is None]
+    return unknown if unknown and np.any(np.maximum(n(out), n(into)) > 0) else []
 
 
 def _wider(n: Numeric, out: Size, into: Size, rate: float) -> Value:

@@ -1,4 +1,7 @@
-"""A device's rates under a setting: the published limits, or what today's kernels reach of them."""
+"""A device's rates under a setting: the published limits, or what today's kernels reach of them.
+
+A rate is None where the device's figure is not known.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from evaluator.errors import ScenarioError
 
 SETTINGS = ("physical", "achievable")
 
+_WIDER = {"fp4": ("fp4", "fp8", "bf16"), "fp8": ("fp8", "bf16"), "int8": ("int8", "bf16")}
+"""The formats in which products of a format may run: a device that lacks one takes the next wider."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -19,54 +25,89 @@ class Rates:
     efficiency: Efficiency
     setting: str
 
-    def flops_per_second(self, rate: str, attention: bool) -> float:
-        """Matrix rate. A format that the device lacks runs at the next wider one; f32 as TF32, half BF16."""
-        if rate == "f32":
-            return self.flops_per_second("bf16", attention) / 2
-        peaks = self.device.flops_per_second
-        chain = {"fp4": ("fp4", "fp8", "bf16"), "fp8": ("fp8", "bf16"), "int8": ("int8", "bf16")}.get(
-            rate, ("bf16",)
-        )
-        name = next(n for n in chain if n in peaks)
-        if attention and self.setting == "achievable":
-            return peaks["bf16"] * self.efficiency.attention_flops_fraction * (peaks[name] / peaks["bf16"])
-        return peaks[name] * self.efficiency.gemm_flops_fraction[name]
+    def runs_as(self, rate: str) -> str:
+        """The format in which products of a matrix rate run: the narrowest that the device has."""
+        d = self.device
+        for name in _WIDER.get(rate, ()):
+            if name in d.flops_per_second or f"flops_per_second.{name}" in d.unknown:
+                return name
+        return "bf16"
 
-    def memory_bytes_per_second(self, kind: str, rate: str) -> float:
-        """Memory rate for a class (weight, expert, state, activation) in a kernel of a matrix rate."""
+    def flops_per_second(self, rate: str, attention: bool) -> float | None:
+        """Matrix rate. A format that the device lacks runs at the next wider one; f32 as TF32, half BF16."""
+        name = self.runs_as(rate)
+        peak = self.device.flops_per_second.get(name)
+        if peak is None:
+            return None
+        if rate == "f32":
+            peak /= 2
+        if attention and self.setting == "achievable":
+            return peak * self.efficiency.attention_flops_fraction
+        return peak * self.efficiency.gemm_flops_fraction[name]
+
+    def memory_fraction(self, kind: str, rate: str) -> float:
+        """Of the memory bandwidth, for a class (weight, expert, state, activation) in a kernel of a rate."""
         e = self.efficiency
         if kind == "expert":
-            fraction = e.grouped_weight_stream_fraction
-        elif kind == "weight":
-            fraction = e.weight_stream_fraction.get(rate, e.weight_stream_fraction["bf16"])
-        else:
-            fraction = e.stream_fraction
-        return self.device.memory_bytes_per_second * fraction
+            return e.grouped_weight_stream_fraction
+        if kind == "weight":
+            return e.weight_stream_fraction.get(rate, e.weight_stream_fraction["bf16"])
+        return e.stream_fraction
 
     @property
-    def vector_per_second(self) -> float:
+    def onchip_seconds(self) -> float:
+        """Memory time that storage on the chip can save per micro-batch; none where it is not known."""
+        d = self.device
+        if d.onchip_total_bytes is None or d.memory_bytes_per_second is None:
+            return 0.0
+        return d.onchip_total_bytes / d.memory_bytes_per_second
+
+    @property
+    def vector_per_second(self) -> float | None:
         # The published rate counts a fused multiply-add as two, so this is a bound for other operations.
-        return self.device.vector_flops_per_second * self.efficiency.vector_flops_fraction
+        return _of(self.device.vector_flops_per_second, self.efficiency.vector_flops_fraction)
 
     @property
     def exponentials_per_second(self) -> float | None:
-        rate = self.device.exp_per_second
-        return None if rate is None else rate * self.efficiency.exp_fraction
+        return _of(self.device.exp_per_second, self.efficiency.exp_fraction)
 
     @property
-    def up_bytes_per_second(self) -> float:
-        return self.device.scale_up_bytes_per_second * self.efficiency.scale_up_fraction
+    def domain(self) -> int:
+        """Devices of a scale-up domain; one where it is not known, so that no link is taken for granted."""
+        return self.device.scale_up_domain or 1
 
     @property
-    def reduce_bytes_per_second(self) -> float:
+    def in_network(self) -> bool:
+        """Whether the fabric reduces; where that is not known, a bound grants it, a prediction does not."""
+        known = self.device.in_network_reduction
+        return self.setting == "physical" if known is None else known
+
+    @property
+    def up_bytes_per_second(self) -> float | None:
+        return _of(self.device.scale_up_bytes_per_second, self.efficiency.scale_up_fraction)
+
+    @property
+    def reduce_bytes_per_second(self) -> float | None:
         """Scale-up rate of an all-reduce: in the switches, where they reduce."""
-        if not self.device.in_network_reduction:
+        if not self.in_network:
             return self.up_bytes_per_second
-        return self.device.scale_up_bytes_per_second * self.efficiency.in_network_all_reduce_fraction
+        return _of(self.device.scale_up_bytes_per_second, self.efficiency.in_network_all_reduce_fraction)
 
     @property
-    def far_bytes_per_second(self) -> float:
-        return self.device.scale_out_bytes_per_second * self.efficiency.scale_out_fraction
+    def far_bytes_per_second(self) -> float | None:
+        return _of(self.device.scale_out_bytes_per_second, self.efficiency.scale_out_fraction)
+
+    @property
+    def reach(self) -> float:
+        """Devices among which every transfer can be priced: one, a domain, or any number."""
+        d = self.device
+        if d.scale_up_domain is None or (d.scale_up_domain > 1 and d.scale_up_bytes_per_second is None):
+            return 1
+        return d.scale_up_domain if d.scale_out_bytes_per_second is None else float("inf")
+
+
+def _of(rate: float | None, fraction: float) -> float | None:
+    return None if rate is None else rate * fraction
 
 
 def rates_for(device: Device, setting: str) -> Rates:

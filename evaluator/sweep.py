@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalogue.devices import Device
-from evaluator.errors import ConfigurationError
+from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.frontier import Point, pareto
 from evaluator.plan import plan
+from evaluator.rates import rates_for
 from evaluator.scenario import Scenario
 from rooflang.design import Design, Mesh, Pool
 from rooflang.lower import lower
@@ -122,9 +123,18 @@ def sweep_counts(
 ) -> dict[int, Swept]:
     """The frontier for each cluster size: a replica's step is evaluated once for all of them.
 
-    Raises ConfigurationError when no mesh fits the largest cluster.
+    On devices whose links have no known rate a replica stays where every transfer has a price: on one
+    device, or in one scale-up domain. Raises ConfigurationError when no mesh fits the largest cluster, and
+    UnavailableError when a figure that the time of a step needs is not known.
     """
-    by_axis, total = configurations(design, max(counts), grid)
+    most = min(r.reach for d in devices.values() if (r := rates_for(d, setting)))
+    by_axis, total = configurations(design, int(min(max(counts), most)), grid)
+    if not len(total) and most < max(counts):
+        kinds = " and ".join(sorted({d.name for d in devices.values()}))
+        raise UnavailableError(
+            f"a replica must fit on devices whose links have known rates, but {kinds} has none beyond "
+            f"{most:g} of them, on which no mesh fits; use another device, or a file with its link rates"
+        )
     if not len(total):
         raise ConfigurationError(
             f"a mesh must divide the model's sizes and fit on {max(counts)} devices, but none does; "

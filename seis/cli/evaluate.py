@@ -97,18 +97,16 @@ def axes_of(texts: Sequence[str]) -> dict[str, int]:
 
 def describe(point: Operating, clock: str, setting: str) -> dict[str, Any]:
     """The point as `--json` prints it."""
-    from evaluator.report import rows
     from rooflang.canonical import design_hash
 
     e = point.evaluation
     return {
         "fits": bool(e.fits),
-        "step_seconds": {c: float(e.seconds(c)) for c in ("limit", "overlapped", "serial")},
-        "tokens_per_second_per_user": point.per_user(clock),
-        "tokens_per_second_per_gpu": point.per_gpu(clock),
+        **_speed(point, clock),
         "bytes_per_gpu": memory(point),
-        "binding": binding(point, clock),
-        "operators": [_operator(r) for r in rows(e)],
+        **_host(point),
+        "not_modelled": dict(e.not_modelled),
+        "unavailable": unavailable(point, clock),
         "model": point.design.name,
         "design": design_hash(point.design),
         "devices": {pool: d.name for pool, d in point.devices.items()},
@@ -120,6 +118,57 @@ def describe(point: Operating, clock: str, setting: str) -> dict[str, Any]:
         "setting": setting,
         "tokens_per_step": float(e.emitted),
     }
+
+
+TIMED = ("step_seconds", "tokens_per_second_per_user", "tokens_per_second_per_gpu", "binding", "operators")
+HOST = ("host_memory_bytes", "host_bytes_per_second")
+
+
+def _speed(point: Operating, clock: str) -> dict[str, Any]:
+    """What follows from the time of a step, under its keys; null where a device lacks a figure for it."""
+    from dataclasses import asdict
+
+    from evaluator.report import rows
+
+    costs = {k: v for k, v in asdict(point.costs(clock)).items() if k != "unavailable"}
+    if point.unavailable:
+        return {**dict.fromkeys(TIMED), **costs}
+    e = point.evaluation
+    return {
+        "step_seconds": {c: float(e.seconds(c)) for c in ("limit", "overlapped", "serial")},
+        "tokens_per_second_per_user": point.per_user(clock),
+        "tokens_per_second_per_gpu": point.per_gpu(clock),
+        "binding": binding(point, clock),
+        "operators": [_operator(r) for r in rows(e)],
+        **costs,
+    }
+
+
+def _host(point: Operating) -> dict[str, float | None]:
+    """The host's memory and link per device, the least of all pools; null where one is not known."""
+    found: dict[str, float | None] = {}
+    for key in HOST:
+        values = [getattr(d, key) for d in point.devices.values()]
+        found[key] = None if None in values else min(values)
+    return found
+
+
+def unavailable(point: Operating, clock: str) -> dict[str, str]:
+    """Why a value is null, by its key: the figures that a device lacks."""
+    from evaluator.costs import METRICS
+
+    found = dict.fromkeys(TIMED, point.unavailable) if point.unavailable else {}
+    for metric in METRICS:
+        lacking = "; ".join(filter(None, (point.costs(clock).unavailable.get(metric), point.unavailable)))
+        if lacking:
+            found[metric] = lacking
+    for key in HOST:
+        lacking = "; ".join(
+            dict.fromkeys(d.lacks(key) for d in point.devices.values() if getattr(d, key) is None)
+        )
+        if lacking:
+            found[key] = lacking
+    return found
 
 
 def memory(point: Operating) -> dict[str, float]:

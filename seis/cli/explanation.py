@@ -146,16 +146,14 @@ def _sensitivity(stored: Stored, old: tuple[Design, Point], new: tuple[Design, P
     problem = stored.problem
     base, scenario = problem.accelerator, problem.scenario
     slower = {
-        f"{name} -10 %": replace(base, **{field: getattr(base, field) * 0.9})
+        f"{name} -10 %": base.scaled(field, 0.9)
         for name, field in (
             ("memory bandwidth", "memory_bytes_per_second"),
             ("scale-up links", "scale_up_bytes_per_second"),
             ("scale-out links", "scale_out_bytes_per_second"),
+            ("matrix rate", "flops_per_second"),
         )
     }
-    slower["matrix rate -10 %"] = replace(
-        base, flops_per_second={k: v * 0.9 for k, v in base.flops_per_second.items()}
-    )
     cases: dict[str, tuple[Device, Scenario, str]] = {
         name: (device, scenario, problem.setting) for name, device in slower.items()
     }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogue.devices import Device, load_device
+from evaluator.costs import Costs, costs
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.scenario import Scenario
 from evaluator.sweep import concrete
@@ -41,6 +42,18 @@ class Operating:
     configuration: Mapping[str, int]
     scenario: Scenario
     evaluation: Evaluation
+
+    @property
+    def unavailable(self) -> str:
+        """Why there are no times and throughputs: figures that a device lacks; empty where there are."""
+        return self.evaluation.unavailable
+
+    def costs(self, clock: str) -> Costs:
+        """Energy and money per token under a clock, idle devices counted as their pools share the replica."""
+        counts = {
+            mesh.pool: float(prod(size for _, size in mesh.axes)) for mesh in self.design.placement.meshes
+        }
+        return costs(self.devices, counts, None if self.unavailable else self.per_gpu(clock))
 
     def per_user(self, clock: str) -> float:
         """Tokens per second and user."""

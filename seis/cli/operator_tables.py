@@ -28,13 +28,19 @@ def print_point(point: Operating, clock: str, setting: str) -> None:
     e = point.evaluation
     out.print(f"[bold]{sentence(headline(point))}[/bold]")
     out.print(f"[dim]{sentence(subtitle(point, clock, setting))}[/dim]\n")
+    if point.unavailable:
+        answer = [("tokens/s", f"unavailable: {sentence(point.unavailable)}"), *_memory(point)]
+        out.print(facts(answer))
+        return
     step = "   ".join(f"{c} {seconds(float(e.seconds(c)))}" for c in ("limit", "overlapped", "serial"))
     answer = [
         ("tokens/s/user", f"[bold]{number(point.per_user(clock))}[/bold]"),
         ("tokens/s/GPU", f"[bold]{number(point.per_gpu(clock))}[/bold]"),
         ("step", step),
         ("bound by", binding(point, clock)),
+        *_costs(point, clock),
         *_memory(point),
+        *(("left out", f"{what}: {sentence(reason)}") for what, reason in e.not_modelled.items()),
     ]
     if float(e.emitted) > 1:
         chances = ", ".join(f"{point.scenario.chance(i):.2f}" for i in range(int(float(e.drafted))))
@@ -79,6 +85,22 @@ def subtitle(point: Operating, clock: str, setting: str) -> str:
         f"{number(point.batch)} sequences of {number(point.scenario.context)} tokens in flight, "
         f"{clock} clock, {setting} rates"
     )
+
+
+def _costs(point: Operating, clock: str) -> list[tuple[str, str]]:
+    """Energy and money per token, or the figure that is missing for it."""
+    found = point.costs(clock)
+    names = {
+        "joules_per_token": ("energy/token", "J, devices at rated power"),
+        "dollars_per_million_tokens": ("$/M tokens", "rented"),
+        "owner_dollars_per_million_tokens": ("$/M tokens", "to an owner"),
+    }
+    rows = []
+    for key, (name, unit) in names.items():
+        value = getattr(found, key)
+        text = f"{number(value)} {unit}" if value is not None else f"unavailable: {found.unavailable[key]}"
+        rows.append((name, sentence(text)))
+    return rows
 
 
 def _memory(point: Operating) -> list[tuple[str, str]]:

@@ -34,11 +34,13 @@ _KINDS: Final = {
     "UsageError": "usage",
     "KeyboardInterrupt": "interrupted",
     "CatalogueError": "unknown_name",
+    "CatalogueFileError": "catalogue_file",
     "RoofLangSyntaxError": "syntax",
     "LocatedDesignError": "design",
     "DesignError": "design",
     "LoweringError": "placement",
     "ScenarioError": "scenario",
+    "UnavailableError": "unavailable",
     "ConfigurationError": "configuration",
     "NewerDatabaseError": "newer_database",
 }

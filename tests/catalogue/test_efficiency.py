@@ -11,9 +11,8 @@ from catalogue.devices import FORMATS, device_names, load_device
 from catalogue.efficiency import PHYSICAL, Efficiency, efficiency_for
 from catalogue.errors import CatalogueError
 
-NUMBERS = [
-    field.name for field in dataclasses.fields(Efficiency) if field.name not in ("sources", "spreads")
-]  # fmt: skip
+PROSE = ("sources", "spreads", "scopes")
+NUMBERS = [field.name for field in dataclasses.fields(Efficiency) if field.name not in PROSE]
 
 
 def flat(efficiency: Efficiency) -> dict[str, float]:

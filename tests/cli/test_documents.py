@@ -18,7 +18,9 @@ Seis = Callable[..., Any]
 EVALUATION = {
     "fits", "step_seconds", "tokens_per_second_per_user", "tokens_per_second_per_gpu", "bytes_per_gpu",
     "binding", "operators", "model", "design", "devices", "count", "context", "batch", "configuration",
-    "clock", "setting", "tokens_per_step",
+    "clock", "setting", "tokens_per_step", "joules_per_token", "dollars_per_million_tokens",
+    "owner_dollars_per_million_tokens", "host_memory_bytes", "host_bytes_per_second", "not_modelled",
+    "unavailable",
 }  # fmt: skip
 POINT = {"tokens_per_second_per_user", "tokens_per_second_per_gpu", "batch", "configuration", "design"}
 
@@ -48,9 +50,22 @@ def test_devices(seis: Seis) -> None:
         d["name"] for d in found
     }
     for device in found:
-        assert device["memory_bytes"] > 1e10
-        assert set(device["flops_per_second"]) >= {"bf16", "fp8"}
-        assert device["sources"]["memory_bytes_per_second"]
+        assert device["memory_bytes"] > 1e8
+        for key, value in device.items():
+            if key.endswith(("per_second", "_bytes", "_watts", "_per_hour", "_domain", "_reduction")):
+                assert (value is None) == (key in device["unknown"]), key
+        for entry in device["achievable"].values():
+            assert set(entry) == {"value", "spread", "source", "scope"}
+            assert entry["spread"][0] <= entry["value"] <= entry["spread"][1]
+    systems = {d["name"]: d["system"] for d in found if d["system"] is not None}
+    assert systems["hgx-h100"]["device"] == "h100-sxm"
+    assert set(systems["hgx-h100"]) == {"device", "devices", "topology", "layout", "source", "stated"}
+
+
+def test_one_system(seis: Seis) -> None:
+    (found,) = seis("devices", "nvl72-rubin", "--json").document
+    assert (found["chip"], found["system"]["devices"]) == ("rubin-r200", 72)
+    assert "memory_bytes_per_second" in found["system"]["stated"]
 
 
 def test_show_parses_back(seis: Seis) -> None:
@@ -74,6 +89,47 @@ def test_evaluate(seis: Seis) -> None:
     for operator in found["operators"]:
         assert set(operator) == {"name", "section", "pool", "runs", "flops", "bytes", "seconds", "bound"}
         assert set(operator["bytes"]) == {"hbm", "scale-up", "scale-out"}
+
+
+def test_costs(seis: Seis) -> None:
+    found = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--batch", "64", "--json").document
+    per_gpu = found["tokens_per_second_per_gpu"]
+    assert found["joules_per_token"] == pytest.approx(700 / per_gpu)
+    assert found["dollars_per_million_tokens"] == pytest.approx(1.99 / 3600 / per_gpu * 1e6)
+    assert found["owner_dollars_per_million_tokens"] == pytest.approx(1.69 / 3600 / per_gpu * 1e6)
+    assert (found["host_memory_bytes"], found["host_bytes_per_second"]) == (256e9, 63e9)
+    assert found["unavailable"] == {} == found["not_modelled"]
+
+
+def test_what_has_no_figure_is_null_with_a_reason(seis: Seis) -> None:
+    found = seis("evaluate", "llama", "--device", "tpu-v5e", "--count", "16", "--json").document
+    assert found["tokens_per_second_per_gpu"] > 0
+    nulls = {key for key, value in found.items() if value is None}
+    assert nulls == set(found["unavailable"]) == {"joules_per_token", "owner_dollars_per_million_tokens"}
+    assert found["unavailable"]["joules_per_token"] == "tpu-v5e has no known power (not published)"
+    assert set(found["not_modelled"]) == {"vector", "exponential"}
+
+
+def test_without_a_rate_there_is_memory_and_a_reason(seis: Seis) -> None:
+    for device, words in (("cerebras", "BF16 matrix rate"), ("strix-halo", "scale-out rate")):
+        options = ("evaluate", "llama", "--device", device, "--count", "8", "--tp", "8")
+        ran = seis(*options, "--json")
+        found = ran.document
+        assert ran.code == 0
+        assert found["bytes_per_gpu"]["weights"] > 0
+        timed = ("step_seconds", "tokens_per_second_per_gpu", "binding", "operators", "joules_per_token")
+        assert all(found[key] is None and words in found["unavailable"][key] for key in timed)
+        said = seis(*options).out
+        assert "unavailable: " in said
+        assert words.split()[0] in said
+
+
+def test_a_system_stands_for_a_device(seis: Seis) -> None:
+    options = ("--count", "8", "--tp", "8", "--json")
+    system = seis("evaluate", "llama", "--device", "hgx-h100", *options).document
+    device = seis("evaluate", "llama", "--device", "h100", *options).document
+    assert system["devices"] == {"main": "hgx-h100"}
+    assert system["step_seconds"] == device["step_seconds"]
 
 
 def test_clock_and_setting_choose_the_tokens(seis: Seis) -> None:

@@ -77,6 +77,23 @@ def test_a_typo_has_its_line_and_a_caret(seis: Seis, tmp_path: Path) -> None:
     assert "\n" not in error["message"]
 
 
+@pytest.mark.parametrize(
+    "text", ["name: [", "name: own\nfigures: {power_watts: {value: 1}}\n", "device: h100\n"]
+)
+def test_a_device_file_has_a_kind_of_its_own(seis: Seis, tmp_path: Path, text: str) -> None:
+    (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
+    error = seis("evaluate", "llama", "--device", "own.yaml", "--json").error
+    assert error["kind"] == "catalogue_file"
+    assert "own.yaml" in error["message"]
+    assert seis("devices", "own.yaml", "--json").error == error
+
+
+def test_a_search_without_the_figures_it_needs(seis: Seis) -> None:
+    error = seis("baseline", "llama", "--device", "cerebras", "--count", "8", "--json").error
+    assert error["kind"] == "unavailable"
+    assert "cerebras-wse3 has no known BF16 matrix rate" in error["message"]
+
+
 def test_a_file_that_is_no_text(seis: Seis, tmp_path: Path) -> None:
     (tmp_path / "junk.roof").write_bytes(bytes(range(256)))
     ran = seis("show", "junk.roof")

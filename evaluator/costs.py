@@ -1,0 +1,48 @@
+"""Energy and money per token, from rated power and published prices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from catalogue.devices import Device
+
+HOUR = 3600.0
+
+METRICS = {
+    "joules_per_token": ("power_watts", 1.0),
+    "dollars_per_million_tokens": ("price_dollars_per_hour", 1e6 / HOUR),
+    "owner_dollars_per_million_tokens": ("owner_cost_dollars_per_hour", 1e6 / HOUR),
+}
+"""By metric: the figure of the device that it needs, and what turns it into a rate per second and token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Of one emitted token; None where a device lacks the figure, with the reason in `unavailable`.
+
+    Energy is at the rated power of the devices alone, idle ones included: no host, network or cooling.
+    """
+
+    joules_per_token: float | None
+    dollars_per_million_tokens: float | None
+    owner_dollars_per_million_tokens: float | None
+    unavailable: Mapping[str, str]
+
+
+def costs(devices: Mapping[str, Device], counts: Mapping[str, float], per_gpu: float | None) -> Costs:
+    """Costs at `per_gpu` tokens per second and device; `counts` says how the pools share the devices.
+
+    Without a throughput there are no costs, and the reason is the throughput's.
+    """
+    found: dict[str, float | None] = dict.fromkeys(METRICS)
+    unavailable: dict[str, str] = {}
+    whole = sum(counts.values())
+    for metric, (key, scale) in METRICS.items():
+        lacking = [d.lacks(key) for d in devices.values() if getattr(d, key) is None]
+        if lacking:
+            unavailable[metric] = "; ".join(dict.fromkeys(lacking))
+        elif per_gpu is not None:
+            mean = sum(float(getattr(d, key)) * counts[pool] for pool, d in devices.items()) / whole
+            found[metric] = mean * scale / per_gpu
+    return Costs(**found, unavailable=unavailable)
