@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agent import Budget, Problem, search
     from catalogue.devices import device_names, load_device
+    from catalogue.huggingface import import_config as import_model
     from catalogue.models import load_model, model_names
     from evaluator.baseline import baseline
     from evaluator.evaluate import evaluate
@@ -33,6 +34,7 @@ __all__ = [
     "baseline",
     "device_names",
     "evaluate",
+    "import_model",
     "load_device",
     "load_model",
     "model_names",
@@ -55,6 +57,7 @@ _HOMES = {
     "baseline": ("evaluator.baseline", "baseline"),
     "device_names": ("catalogue.devices", "device_names"),
     "evaluate": ("evaluator.evaluate", "evaluate"),
+    "import_model": ("catalogue.huggingface", "import_config"),
     "load_device": ("catalogue.devices", "load_device"),
     "load_model": ("catalogue.models", "load_model"),
     "model_names": ("catalogue.models", "model_names"),

@@ -130,7 +130,7 @@ def _algorithm(name: str, group: object) -> Format | None:
         return Format("mxfp8", "fp8")
     if "NVFP4" in name or "MXFP4" in name:
         weights = "nvfp4" if "NVFP4" in name else "mxfp4"
-        reads = "bf16" if "A16" in name else "fp8" if "A8" in name or "AFP8" in name else "fp4"
+        reads = "bf16" if "A16" in name else "fp8" if "A8" in name or "AFP8" in name else weights
         return Format(weights, reads)
     if "INT4" in name or "W4A" in name:
         return Format(_int4(group), "fp8" if "A8" in name or "AFP8" in name else "bf16")
@@ -175,7 +175,8 @@ def _numeric(weights: object, activations: object, style: str, notes: list[str])
         reads = {4: "fp4", 8: "fp8"}.get(_whole(activations.get("num_bits")), "bf16")
     if str(weights.get("type", "float")) == "float":
         if bits == 4:
-            return Format("mxfp4" if "mxfp4" in style or group == 32 else "nvfp4", reads)
+            name = "mxfp4" if "mxfp4" in style or group == 32 else "nvfp4"
+            return Format(name, name if reads == "fp4" else reads)
         if bits == 8:
             return Format("mxfp8" if "mxfp8" in style or group == 32 else "fp8", reads)
         return None
@@ -187,6 +188,7 @@ def _integers(bits: object, group: object, notes: list[str], reads: str = "bf16"
         return Format("int8_row", reads)
     if bits in (2, 3, 5, 6):
         notes.append(f"Weights of {bits} bits are written as int4, the nearest format.")
+    reads = "fp8" if reads == "fp4" else reads
     return Format(_int4(group), reads) if bits in (2, 3, 4, 5, 6) else None
 
 
@@ -211,7 +213,7 @@ def _quark(q: Mapping[str, object]) -> Format | None:
     if stored is None:
         return None
     dtype = str(inputs.get("dtype")) if isinstance(inputs, Mapping) else ""
-    return Format(stored, "fp4" if dtype == "fp4" else "fp8" if dtype in kinds else "bf16")
+    return Format(stored, stored if dtype == "fp4" else "fp8" if dtype in kinds else "bf16")
 
 
 def _cache(q: Mapping[str, object]) -> str:

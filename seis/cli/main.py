@@ -12,7 +12,20 @@ from collections.abc import Sequence
 
 import typer
 
-from seis.cli import baseline, compare, devices, evaluate, explain, frontier, models, search, show, verify
+from seis.cli import (
+    baseline,
+    compare,
+    devices,
+    evaluate,
+    explain,
+    frontier,
+    importing,
+    models,
+    search,
+    show,
+    validate,
+    verify,
+)
 from seis.cli.problems import FAULT, INTERRUPTED, UNUSABLE, is_users, report
 
 app = typer.Typer(
@@ -28,11 +41,13 @@ app = typer.Typer(
 for _name, _command in (
     ("models", models.models),
     ("devices", devices.devices),
+    ("import", importing.import_),
     ("show", show.show),
     ("evaluate", evaluate.evaluate),
     ("baseline", baseline.baseline),
     ("compare", compare.compare),
     ("verify", verify.verify),
+    ("validate", validate.validate),
     ("search", search.search),
     ("frontier", frontier.frontier),
     ("explain", explain.explain),

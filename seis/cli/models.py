@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seis.cli.options import Json
 
+if TYPE_CHECKING:
+    from rooflang.design import Design
+
 CONTEXTS = (4096, 32768, 131072, 1048576)
 
 
 def models(
-    name: Annotated[str | None, typer.Argument(help="One model, or its unique beginning.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One model, its unique beginning, or a config.json.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the models, with their parameters, cache bytes and FLOPs per token."""
@@ -30,9 +35,16 @@ def models(
 
 def count(name: str) -> dict[str, Any]:
     """The figures of one model, as `--json` prints them."""
-    from catalogue.models import counts, load_model
+    from catalogue.models import load_model
 
     served, bf16 = load_model(name), load_model(name, "bf16")
+    return figures(served.name, served, bf16)
+
+
+def figures(name: str, served: Design, bf16: Design) -> dict[str, Any]:
+    """What a model counts, from its design with caches as served and with caches in bf16."""
+    from catalogue.models import counts
+
     return {
         "name": name,
         "parameters": counts.parameters(served),

@@ -10,8 +10,8 @@ import pytest
 import seis
 
 NAMES = {
-    "Budget", "Problem", "Scenario", "baseline", "device_names", "evaluate", "load_device", "load_model",
-    "model_names", "parse", "parse_file", "print_design", "report", "search", "standard_grid",
+    "Budget", "Problem", "Scenario", "baseline", "device_names", "evaluate", "import_model", "load_device",
+    "load_model", "model_names", "parse", "parse_file", "print_design", "report", "search", "standard_grid",
     "starting_designs", "sweep", "verify",
 }  # fmt: skip
 
