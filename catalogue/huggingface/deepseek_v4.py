@@ -69,7 +69,19 @@ def read(view: View, scheme: Scheme) -> DeepSeekV4:
         routed_scale=view.number("scale", _scale(view)),
         swiglu_limit=view.number("swiglu_limit", 10.0),
         draft_layers=drafts,
+        expert_format=_expert_format(view, scheme),
     )
+
+
+def _expert_format(view: View, scheme: Scheme) -> str:
+    """FP4 as published, unless a scheme names the experts or holds for all layers of a copy."""
+    named = scheme.of(("layers.0.ffn.experts", "layers.0.ffn.experts.0.w1"))
+    if named.weights not in ("bf16", "fp8"):
+        return named.weights
+    if view.has("expert_dtype") or view.family == "deepseek_v4":
+        return "mxfp4"
+    view.assume("expert_dtype is not stated; routed experts are taken as fp8, like all other matrices.")
+    return "fp8"
 
 
 def _scale(view: View) -> float:

@@ -57,6 +57,8 @@ class DeepSeekV4:
     routed_scale: float
     swiglu_limit: float
     draft_layers: int
+    expert_format: str = "mxfp4"
+    """Storage of routed experts; the checkpoint's own is mxfp4, others are fp8 and nvfp4."""
 
     def kinds(self) -> tuple[str, ...]:
         """The kind of each layer: its attention, with `_hash` where experts are chosen by token."""
@@ -226,7 +228,7 @@ def _moe(m: Block, hashed: bool, f: DeepSeekV4) -> None:
     with m.section("shared") as b:
         shared = moe.gated(b, u8, "FS", ("fp8", "fp8"), f.swiglu_limit)
     with m.section("experts") as b:
-        routed = moe.experts(b, u8, ("mxfp4", "fp8"), {"limit": f.swiglu_limit})
+        routed = moe.experts(b, u8, (f.expert_format, "fp8"), {"limit": f.swiglu_limit})
     m.let("fed", f"add({shared}, {routed})")
     streams.leave(m, "fed", "N", "M")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import lru_cache
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
@@ -58,7 +58,7 @@ def as_facts(kind: type[Facts], content: dict[str, Any], name: str) -> Facts:
     Raises CatalogueError when a key is missing, unknown, or holds another type than the record says.
     """
     given = {k: v for k, v in content.items() if k not in ("family", "source")}
-    wanted = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    wanted = {f.name for f in fields(kind) if f.default is MISSING}  # type: ignore[arg-type]
     if wanted != set(given):
         odd = ", ".join(sorted(wanted ^ set(given)))
         raise CatalogueError(f"facts of {name} must hold the keys of {kind.__name__}, but differ in: {odd}")

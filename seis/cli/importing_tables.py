@@ -51,7 +51,7 @@ def layers(facts: Architecture | DeepSeekV4) -> list[tuple[str, str]]:
 def stored(facts: Architecture | DeepSeekV4) -> str:
     """The formats of weights, most layers first."""
     if not isinstance(facts, Architecture):
-        return "experts mxfp4, other matrices fp8, the rest bf16"
+        return f"experts {facts.expert_format}, other matrices fp8, the rest bf16"
     parts = [_parts(layer) for layer in facts.layers]
     told = []
     for part in ("mixer", "indexer", "dense", "shared", "experts"):
