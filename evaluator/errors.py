@@ -3,7 +3,8 @@
 EvaluatorError
 ├── ScenarioError      a scenario, setting or clock that does not exist or is out of range
 ├── UnavailableError   a metric that needs a figure of a device which is not known
-└── ConfigurationError a parallel configuration that the design does not allow
+├── ConfigurationError a parallel configuration that the design does not allow
+└── MeasurementError   a file of measurements that cannot be read
 """
 
 from __future__ import annotations
@@ -23,3 +24,7 @@ class UnavailableError(EvaluatorError):
 
 class ConfigurationError(EvaluatorError):
     """A parallel configuration that the design does not allow."""
+
+
+class MeasurementError(EvaluatorError):
+    """A file of measurements cannot be read; the message names row and column."""

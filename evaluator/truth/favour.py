@@ -1,0 +1,39 @@
+"""A device as a bound may see it: the fastest rate that the row's formats allow, every credit granted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from catalogue.devices import Device
+from evaluator.rates import rates_for
+
+SAFE_ONCHIP_BYTES = 512 << 20
+"""On-chip storage of a device where it is not published: above every one that is."""
+
+
+def lifted(device: Device, rate: str) -> Device:
+    """The device with products of every wider format at the peak of `rate`, or of the next that it has.
+
+    A format of the operands tells what a product may be computed in: BF16 attention over an FP8 cache and
+    weights of 4 bits under wider activations have both been seen at the narrow format's peak.
+    """
+    peak = rates_for(device, "physical").flops_per_second(rate, False) or 0.0
+    return replace(device, flops_per_second={f: max(v, peak) for f, v in device.flops_per_second.items()})
+
+
+def favoured(device: Device, rate: str) -> Device:
+    """The lifted device without limits that software can go around, for a bound on measurements.
+
+    Exponentials may be computed as polynomials and element-wise work be packed, so neither binds; storage
+    on the chip is granted where it is not published; links that are not published cost nothing.
+    """
+    domain = device.scale_up_domain or 8
+    return replace(
+        lifted(device, rate),
+        vector_flops_per_second=None,
+        exp_per_second=None,
+        onchip_total_bytes=device.onchip_total_bytes or SAFE_ONCHIP_BYTES,
+        scale_up_domain=domain,
+        scale_up_bytes_per_second=device.scale_up_bytes_per_second or 1e15,
+        scale_out_bytes_per_second=device.scale_out_bytes_per_second or 1e15,
+    )

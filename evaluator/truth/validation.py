@@ -1,0 +1,158 @@
+"""All rows of a file of measurements: which are placed, which beat their bound, and how near they come.
+
+`achieved` is measured over bound, in the direction in which 1 is the bound: a row above 1 is a violation.
+`reached` is the same against the prediction, for services whose decode is isolated. `error` is predicted over
+measured time, less 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from evaluator.truth.bounds import Judge, has_drafts
+from evaluator.truth.names import device_of, precision_of
+from evaluator.truth.operators import kernel_fraction, operator_seconds
+from evaluator.truth.points import Point, e2e_point, serving_point
+from evaluator.truth.rows import Measurements, Row, UnplacedError
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One placed row: `achieved` by metric (tpot, ttft, throughput, time), prediction errors by metric.
+
+    `model` is empty for a row of one `operator`, and `operator` for a service.
+    """
+
+    id: str
+    kind: str
+    model: str
+    operator: str
+    device: str
+    precision: str
+    achieved: Mapping[str, float]
+    reached: float | None = None
+    errors: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def fraction(self) -> float:
+        """The largest fraction of a bound that the row reaches."""
+        return max(self.achieved.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The rows of one or more files, judged."""
+
+    rows: int
+    placed: tuple[Placed, ...]
+    not_placed: tuple[tuple[str, str], ...]
+
+    @property
+    def violations(self) -> tuple[Placed, ...]:
+        """Rows above a bound of theirs."""
+        return tuple(p for p in self.placed if p.fraction > 1.0)
+
+    def quartiles(self) -> dict[str, dict[str, tuple[float, float, float, int]]]:
+        """Achieved over bound: (first quartile, median, third, rows) by model, operator, device, ..."""
+        found: dict[str, dict[str, tuple[float, float, float, int]]] = {}
+        for by in ("model", "operator", "device", "precision"):
+            groups: dict[str, list[float]] = {}
+            for placed in self.placed:
+                if getattr(placed, by):
+                    groups.setdefault(getattr(placed, by), []).append(placed.fraction)
+            found[by] = {name: quartiles(values) for name, values in sorted(groups.items())}
+        return found
+
+    def errors(self) -> dict[str, dict[str, tuple[float, float, float, int]]]:
+        """Prediction error by metric (ttft, tpot) and device: quartiles of predicted / measured - 1."""
+        found: dict[str, dict[str, tuple[float, float, float, int]]] = {}
+        for metric in ("ttft", "tpot"):
+            groups: dict[str, list[float]] = {}
+            for placed in self.placed:
+                if metric in placed.errors:
+                    groups.setdefault(placed.device, []).append(placed.errors[metric])
+                    groups.setdefault("all", []).append(placed.errors[metric])
+            found[metric] = {name: quartiles(values) for name, values in sorted(groups.items())}
+        return found
+
+    def reached(self) -> tuple[float, float, float, int] | None:
+        """Measured over predicted speed of services whose decode is isolated: quartiles."""
+        values = [p.reached for p in self.placed if p.reached is not None]
+        return quartiles(values) if values else None
+
+
+def quartiles(values: Iterable[float]) -> tuple[float, float, float, int]:
+    """(first quartile, median, third quartile, how many) of values."""
+    array = np.array(list(values), dtype=float)
+    low, middle, high = (float(v) for v in np.quantile(array, (0.25, 0.5, 0.75)))
+    return low, middle, high, len(array)
+
+
+def validate(files: Iterable[Measurements], judge: Judge) -> Validation:
+    """Every row of the files, placed and compared."""
+    placed: list[Placed] = []
+    left: list[tuple[str, str]] = []
+    count = 0
+    for file in files:
+        for row in file.rows:
+            count += 1
+            try:
+                placed.append(_place(row, judge))
+            except UnplacedError as reason:
+                left.append((row.id, str(reason)))
+    return Validation(count, tuple(placed), tuple(left))
+
+
+def _place(row: Row, judge: Judge) -> Placed:
+    if row.kind in ("kernel", "operator"):
+        return _single(row)
+    point = e2e_point(row) if row.kind == "e2e" else serving_point(row, _drafts)
+    return service(point, row.kind, judge)
+
+
+@lru_cache(maxsize=128)
+def _drafts(model: str) -> bool:
+    return has_drafts(model)
+
+
+def service(point: Point, kind: str, judge: Judge) -> Placed:
+    """A measured service against its bounds and, where its batch is known, its predictions."""
+    achieved: dict[str, float] = {}
+    errors: dict[str, float] = {}
+    reached = None
+    if point.seconds_per_token is not None:
+        achieved["tpot"] = judge.token_limit(point) / point.seconds_per_token
+    if point.per_device is not None:
+        achieved["throughput"] = point.per_device / judge.device_limit(point)
+    if point.first_token is not None:
+        achieved["ttft"] = judge.first_token_limit(point) / point.first_token
+    predicted = judge.predicted_step(point) if point.seconds_per_token is not None and point.counted else None
+    if predicted is not None and point.seconds_per_token is not None:
+        errors["tpot"] = predicted[0] / point.seconds_per_token - 1
+        if point.isolated or kind == "e2e":
+            reached = predicted[0] / point.seconds_per_token
+    if kind == "e2e" and point.first_token is not None:
+        first = judge.predicted_first_token(point)
+        if first is not None:
+            errors["ttft"] = first / point.first_token - 1
+    return Placed(
+        point.id, kind, point.model, "", point.device.name, point.precision, achieved, reached, errors
+    )
+
+
+def _single(row: Row) -> Placed:
+    """A kernel or an operator against the time that the device needs at least."""
+    device = device_of(row.text("device"))
+    if device is None:
+        raise UnplacedError(f"the limits of {row.text('device')} are not catalogued")
+    if row.kind == "operator":
+        what, form = row.text("operator").partition("(")[0], row.text("format")
+        fraction = operator_seconds(row, device) / ((row.number("measured_us") or 0.0) * 1e-6)
+    else:
+        what, form = row.text("kernel").partition(",")[0], row.text("kernel")
+        fraction = kernel_fraction(row, device)
+    return Placed(row.id, row.kind, "", what, device.name, precision_of(form), {"time": fraction})

@@ -1,0 +1,61 @@
+"""How `seis validate` shows its result in 80 columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from seis.cli.output import console, facts, table
+from seis.cli.units import percent, share
+
+if TYPE_CHECKING:
+    from evaluator.truth.validation import Validation
+
+_TITLES = {
+    "model": "services by model", "operator": "kernels and operators", "device": "all by device",
+    "precision": "all by precision",
+}  # fmt: skip
+_METRICS = {"ttft": "time to first token", "tpot": "time per output token"}
+
+
+def print_validation(found: Validation) -> None:
+    """Counts, quartiles of achieved over bound, prediction errors, and why rows were not placed."""
+    out = console()
+    above = len(found.violations)
+    out.print(f"[bold]{found.rows} rows, {len(found.placed)} placed, {above} above their bound[/bold]\n")
+    for placed in found.violations:
+        worst = max(placed.achieved, key=lambda m: placed.achieved[m])
+        out.print(
+            f"{placed.id}: {worst} is {placed.fraction:.2f} of its bound on {placed.device}; check the row's "
+            "device, count, precision and drafting before the bound"
+        )
+    for by, group in found.quartiles().items():
+        if group:
+            rows = [
+                [name, str(n), *(share(v) for v in (low, middle, high))]
+                for name, (low, middle, high, n) in group.items()
+            ]
+            out.print(table((_TITLES[by], "rows", "1st quartile", "median", "3rd"), rows, "lrrrr"))
+            out.print()
+    out.print("[dim]Share of the bound that is achieved.[/dim]\n")
+    for metric, group in found.errors().items():
+        if group:
+            rows = [
+                [name, str(n), *(percent(v) for v in (low, middle, high))]
+                for name, (low, middle, high, n) in group.items()
+            ]
+            heads = (f"prediction: {_METRICS[metric]}", "rows", "1st quartile", "median", "3rd")
+            out.print(table(heads, rows, "lrrrr"))
+            out.print()
+    reached = found.reached()
+    if reached is not None:
+        low, middle, high, n = reached
+        out.print(
+            f"[dim]Predicted over measured time, less 1. Of {n} services whose decode stands alone or whose "
+            f"configuration is given in full, the median runs at {share(middle)} of the predicted speed "
+            f"({share(low)} to {share(high)}).[/dim]\n"
+        )
+    if found.not_placed:
+        reasons = Counter(reason for _, reason in found.not_placed)
+        out.print(f"[bold]not placed: {len(found.not_placed)} rows[/bold]")
+        out.print(facts((f"{n:4}", reason) for reason, n in reasons.most_common()))
