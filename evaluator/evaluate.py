@@ -155,8 +155,9 @@ def evaluate(
     `context` overrides the scenario's cached tokens per sequence (to sweep it), and with `weights` gives the
     contexts of the sequences along a leading axis, over which work is averaged. `queries` makes it a step of
     prefill: so many tokens of each prompt, the last of them at the context; what comes after the last cache
-    runs on the last token alone, if the prompt `ends` here; `emitted` are the prompt's tokens. `riding` tokens of prompts join each
-    sequence's own in a decode step. `redundant` experts are replicated on every rank under skewed routing.
+    runs on the last token alone, if the prompt `ends` here; `emitted` are the prompt's tokens. `riding`
+    tokens of prompts join each sequence's own in a decode step. `redundant` experts are replicated on every
+    rank under skewed routing.
     Raises ConfigurationError or ScenarioError with what must hold.
     """
     if np.min(batch) < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,9 @@ def uniform(low: int, high: int) -> Lengths:
     if count <= STRATA:
         values = [float(low + i) for i in range(count)]
     else:
-        values = [low - 0.5 + count * (i + 0.5) / STRATA for i in range(STRATA)]
+        # Whole lengths, mirrored about the middle so that the mean is kept.
+        half = [math.floor(low - 0.5 + count * (i + 0.5) / STRATA) for i in range(STRATA // 2)]
+        values = [float(v) for v in (*half, *(low + high - v for v in reversed(half)))]
     return Lengths(tuple(values), tuple(1 / len(values) for _ in values))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +77,8 @@ class Prefill:
     """Prefill of batches of prompts over a grid.
 
     `seconds` of a batch on average over the prompts' lengths (all prompts of a batch are equally long);
-    `batch` prompts per replica, `devices` of a replica. `step` is the last chunk's evaluation, with the
-    lengths along a leading axis.
+    `batch` prompts per replica, `devices` of a replica. `step` is the evaluation of the largest chunk at the
+    end of the longest prompt.
     """
 
     seconds: Value
@@ -98,10 +97,10 @@ class Prefill:
         """Of a replica."""
         return self.batch / self.seconds
 
-    @cached_property
-    def fits(self) -> NDArray[np.bool_]:
+    @property
+    def fits(self) -> Value:
         """Whether every device holds weights, the caches of all prompts, and a chunk's activations."""
-        return _all(self.step.fits)
+        return self.step.fits
 
 
 def prefill(
@@ -130,20 +129,20 @@ def prefill(
     arrays = [batch, microbatches, overlap, drafted, redundant, *(axes or {}).values()]
     ndim = max(np.ndim(a) for a in arrays if a is not None)
 
-    def step(queries: Value, ends: Floats, *, last: bool) -> Evaluation:
+    def step(queries: Value, end: Value, *, last: bool = True) -> Evaluation:
         return evaluate(
             design, devices, scenario, batch, axes=axes, microbatches=microbatches, overlap=overlap,
-            drafted=drafted, setting=setting, context=_leading(ends, ndim), queries=queries, ends=last,
-            redundant=redundant,
+            drafted=drafted, setting=setting, context=end, queries=queries, ends=last, redundant=redundant,
         )  # fmt: skip
 
-    final = step(_leading(cut.last_queries, ndim), cut.last_ends, last=True)
+    final = step(_leading(cut.last_queries, ndim), _leading(cut.last_ends, ndim))
     seconds = _weighed(cut.last_weights, final.seconds(clock))
     piece = max(1, POINTS // max(1, int(np.prod(np.shape(seconds)))))
     for start in range(0, len(cut.ends), piece):
-        part = step(cut.size, cut.ends[start : start + piece], last=False)
+        part = step(cut.size, _leading(cut.ends[start : start + piece], ndim), last=False)
         seconds = seconds + _weighed(cut.weights[start : start + piece], part.seconds(clock))
-    return Prefill(seconds if ndim else float(seconds), batch, final.devices, cut, final)
+    largest = step(cut.size if len(cut.ends) else float(cut.last_queries.max()), prompts.longest)
+    return Prefill(seconds if ndim else float(seconds), batch, final.devices, cut, largest)
 
 
 def _leading(values: Floats, ndim: int) -> Floats:
@@ -156,9 +155,3 @@ def _weighed(weights: Floats, seconds: Value) -> Value:
     each = np.asarray(seconds)
     found: Floats = np.tensordot(weights, np.broadcast_to(each, (len(weights), *each.shape[1:])), axes=(0, 0))
     return found
-
-
-def _all(fits: Value) -> NDArray[np.bool_]:
-    """Whether all along the leading axis fit."""
-    found = np.asarray(fits, dtype=bool)
-    return np.asarray(found.all(axis=0)) if found.ndim else found

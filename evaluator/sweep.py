@@ -146,8 +146,7 @@ def sweep_counts(
     if not any(s.draft for s in lower(design).segments):
         drafts = drafts[:, :, :1]
     m, overlap, meant = _schedules(design, wide, grid)
-    redundant = _redundant(design, scenario, grid)
-    m, overlap, meant, redundant = _crossed((m, overlap, meant), redundant)
+    m, overlap, meant, redundant = _crossed((m, overlap, meant), _redundant(design, scenario, grid))
     e = evaluate(
         design,
         devices,
