@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import catalogue.efficiency
-from catalogue.devices import FORMATS, device_names, load_device
+from catalogue.devices import FAMILIES, FORMATS, device_names, load_device
 from catalogue.efficiency import PHYSICAL, Efficiency, efficiency_for
 from catalogue.errors import CatalogueError
 
@@ -100,3 +100,21 @@ def test_malformed_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: 
     monkeypatch.setattr(catalogue.efficiency, "files", lambda _: tmp_path)
     with pytest.raises(CatalogueError, match=message):
         catalogue.efficiency._table.__wrapped__()
+
+
+def test_every_family_has_entries_of_its_own() -> None:
+    """`default` is what Blackwell reaches; elsewhere it must be said whose measurement is taken."""
+    table = catalogue.efficiency._table()
+    families = {name.partition(".")[2] for name in table if name.startswith("families.")}
+    assert families == set(FAMILIES) - {"blackwell", "other"}
+    devices = {name.partition(".")[2] for name in table if name.startswith("devices.")}
+    assert devices <= set(device_names())
+
+
+def test_what_nobody_measured_has_a_wide_spread() -> None:
+    measured, tpu = efficiency_for(load_device("b200")), efficiency_for(load_device("tpu-v5p"))
+    assert set(tpu.scopes.values()) == {"families.tpu"}
+    assert all("no measurement" in source for source in tpu.sources.values())
+    for key, (low, high) in measured.spreads.items():
+        assert tpu.spreads[key][0] <= low
+        assert high <= tpu.spreads[key][1] or key.startswith("attention")
