@@ -89,12 +89,12 @@ def _within_limits(size: Size) -> bool:
 
 @st.composite
 def designs(draw: st.DrawFn, max_repeats: int = 2) -> Design:
-    """A small well-typed design. Sections: attention, mlp, moe, head; all parts may be absent."""
+    """A small well-typed design. Sections: attention, recurrent, mlp, moe, head; all parts may be absent."""
     dims = {
         name: const(draw(st.sampled_from(values)))
         for name, values in (
             ("D", [64, 128, 8192]), ("K", [2, 4, 8]), ("G", [1, 2, 8]), ("E", [64, 128]), ("F", [256, 512]),
-            ("V", [1000, 128256]), ("X", [8, 256]), ("k", [2, 4]),
+            ("V", [1000, 128256]), ("X", [8, 256]), ("k", [2, 4]), ("A", [4]), ("R", [3]),
         )
     }  # fmt: skip
     span = draw(st.sampled_from([2, 4, 128]))
@@ -103,7 +103,7 @@ def designs(draw: st.DrawFn, max_repeats: int = 2) -> Design:
         dims["spare"] = draw(sizes())
     body: list[Statement] = [Input("ids", "index<V>", ("B", "Q")), Weight("emb", draw(FORMATS), ("V", "D"))]
     body.append(op("x", "gather", named("emb", index="ids")))
-    makers = {"attention": _attention, "mlp": _mlp, "moe": _moe}
+    makers = {"attention": _attention, "mlp": _mlp, "moe": _moe, "recurrent": _recurrent}
     paths: list[str] = []
     for number in range(draw(st.integers(0, max_repeats))):
         kinds = draw(st.lists(st.sampled_from(sorted(makers)), min_size=1, max_size=3, unique=True))
@@ -167,6 +167,30 @@ def _attention(draw: st.DrawFn, number: int, span: int) -> list[Statement]:
     ]
 
 
+def _recurrent(draw: st.DrawFn, number: int, span: int) -> list[Statement]:
+    t = f"{number}"
+    delta = draw(st.booleans())
+    return [
+        Weight("vk" + t, draw(FORMATS), ("D", "K", "E")),
+        Weight("vv" + t, "bf16", ("D", "K", "F")),
+        Weight("va" + t, "f32", ("D", "K")),
+        Weight("vo" + t, "bf16", ("K", "F", "D")),
+        Weight("taps" + t, "bf16", ("A", "K", "E")),
+        State("rows" + t, "bf16", ("B", "R", "K", "E"), "window", 3),
+        State("last" + t, draw(st.sampled_from(["f32", "bf16"])), ("B", "K", "E", "F"), "last"),
+        op("rk", "einsum", "x", "vk" + t, dims="B Q K E"),
+        op("rc", "conv", "rk", named("taps" + t, over="A"), "rows" + t),
+        op("rows" + t, "append", "rows" + t, "rk"),
+        op("rv", "einsum", "x", "vv" + t, dims="B Q K F"),
+        op("ra", "einsum", "x", "va" + t, dims="B Q K", dtype="f32"),
+        op("rd", draw(st.sampled_from(["exp", "softplus"])), "ra"),
+        op("rs", "scan", "last" + t, "rc", "rv", "rd", *(["rd"] if delta else [])),
+        op("last" + t, "append", "last" + t, "rs"),
+        op("ro", "einsum", "rk", "rs", "vo" + t, dims="B Q D"),
+        op("x", "add", "x", "ro"),
+    ]
+
+
 def _mlp(draw: st.DrawFn, number: int, span: int) -> list[Statement]:
     t = f"{number}"
     found: list[Statement] = [Weight(n + t, draw(FORMATS), ("D", "F")) for n in ("up", "gate")]
@@ -224,6 +248,7 @@ def _placement(draw: st.DrawFn, pools: list[str], sections: list[str]) -> Placem
 def _schedule(draw: st.DrawFn, sections: list[str]) -> Schedule:
     known = {
         "attention": ("s", "l", "p", "y"),
+        "recurrent": ("rc", "rs", "ro"),
         "mlp": ("g", "u", "a"),
         "moe": ("m", "n"),
         "head": ("logits", "next"),

@@ -58,13 +58,15 @@ def test_a_scalar_result_and_attributes() -> None:
 
 def test_declarations() -> None:
     found = body(
-        "weight a, b: bf16[F] weight both: fp8[F, D] = einsum(w -> F D) state c: fp8[B, S, D] window 128"
+        "weight a, b: bf16[F] weight both: fp8[F, D] = einsum(w -> F D) state c: fp8[B, S, D] window 128 "
+        "state d: f32[B, F, D] last"
     )
     assert found == (
         Weight("a", "bf16", ("F",)),
         Weight("b", "bf16", ("F",)),
         Weight("both", "fp8", ("F", "D"), Op("both", "einsum", (Operand("w"),), (), ("F", "D"))),
         State("c", "fp8", ("B", "S", "D"), "window", 128),
+        State("d", "f32", ("B", "F", "D"), "last"),
     )
 
 
@@ -82,6 +84,7 @@ def test_append_stands_alone() -> None:
     [
         "window",
         "every",
+        "last",
         "weight",
         "state",
         "input",
