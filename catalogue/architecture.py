@@ -246,7 +246,7 @@ class Layer:
     beside: FeedForward | None = None
     beside_lag: int = 0
     parallel: bool = False
-    """Mixer and feed-forward read one normed input and are added to the residual together (GPT-NeoX)."""
+    """Mixer and feed-forward read one normed input and are added to the residual together (GPT-J)."""
     formats: Formats = field(default_factory=Formats)
 
 

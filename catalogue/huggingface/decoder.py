@@ -63,6 +63,7 @@ def _layers(
     turns = rotating(view, family, count, kinds)
     sparse = feed.sparse_layers(view, count)
     shared = view.count("num_kv_shared_layers")
+    parallel = _parallel(view, family)
     layers: list[Layer] = []
     for i, kind in enumerate(kinds):
         mixers = [_mixer(view, family, i, k, turns[i], count) for k in _parts(kind)]
@@ -76,8 +77,7 @@ def _layers(
                 mixers[-1],
                 parts[0],
                 beside=parts[1] if len(parts) > 1 else None,
-                parallel=view.flag(family.parallel_key, family.parallel) if family.parallel_key
-                else family.parallel,
+                parallel=parallel,
                 formats=storage.of(places, mixers[-1], parts),
             )
         )  # fmt: skip
@@ -87,6 +87,20 @@ def _layers(
             "after the other, with the same matrices and one more norm per layer."
         )
     return tuple(layers), _drafts(view, family, storage, count, layers)
+
+
+def _parallel(view: View, family: Family) -> bool:
+    """Whether attention and feed-forward share one normed input; with two norms they are written in turn."""
+    wanted = family.parallel or family.parallel_norms
+    if family.parallel_key:
+        wanted = view.flag(family.parallel_key, wanted)
+    two = family.parallel_norms or view.flag("new_decoder_architecture")
+    if wanted and two:
+        view.assume(
+            "Attention and feed-forward stand side by side in this family, each with its norm; they are "
+            "written one after the other, with the same matrices."
+        )
+    return wanted and not two
 
 
 def _parts(kind: str) -> tuple[str, ...]:
@@ -224,6 +238,8 @@ def _positions(view: View, family: Family, hidden: int) -> None:
     limit = view.size_or_none("max_position")
     if not view.count("hidden_size_per_layer_input"):
         view.use("vocab_size_per_layer_input")
+    if view.flag("lm_head_bias"):
+        view.assume("The output projection's bias is left out.")
     learned = view.family in ("gpt2", "gpt_bigcode", "gpt_neo", "opt")
     if learned and limit:
         view.assume(f"Learned position embeddings ({limit * hidden} parameters) are left out.")

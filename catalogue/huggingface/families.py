@@ -35,6 +35,9 @@ class Family:
     norms_behind: bool = False
     """The two norms stand behind the parts instead of before them (OLMo-2)."""
     parallel: bool = False
+    """Attention and feed-forward read one normed input side by side."""
+    parallel_norms: bool = False
+    """Side by side, but each with a norm of its own."""
     parallel_key: str = ""
     rotary: bool = True
     """Positions enter by rotation."""
@@ -163,7 +166,7 @@ FAMILIES: dict[str, Family] = {
     "seed_oss": Family(_UNTIED, biases="qkv", flagged_biases="qkv"),
     "smollm3": Family({**_TIED, "no_rope_layer_interval": 4}, nope_period=4),
     "minicpm": Family(_TIED),
-    "minicpm3": _PLAIN,
+    "minicpm3": Family({**_TIED, "v_head_dim": 64}),
     "stablelm": Family(
         _UNTIED, norm_bias=True, flagged_biases="qkv", parallel_key="use_parallel_residual",
         rotary_share=0.25,
@@ -257,8 +260,8 @@ FAMILIES: dict[str, Family] = {
     "mpt": Family(_TIED, gated=False, rotary=False),
     "gpt_neo": _GPT,
     "gpt_neox": Family(
-        _UNTIED, biases="qkvo", gated=False, feed_bias=True, norm_bias=True, parallel=True,
-        parallel_key="use_parallel_residual", rotary_share=0.25,
+        _UNTIED, biases="qkvo", gated=False, feed_bias=True, norm_bias=True,
+        parallel_norms=True, parallel_key="use_parallel_residual", rotary_share=0.25,
     ),
     "gptj": Family(_UNTIED, gated=False, feed_bias=True, norm_bias=True, parallel=True),
     "codegen": Family(_UNTIED, gated=False, feed_bias=True, norm_bias=True, parallel=True),

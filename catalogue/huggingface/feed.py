@@ -12,7 +12,7 @@ _KINDS = {
     "silu": "silu", "swish": "silu", "swiglu": "silu", "swiglu_oai": "swiglu_oai", "swigluoai": "swiglu_oai",
     "relu2": "relu2", "relu_squared": "relu2", "squared_relu": "relu2", "situ": "situ",
 }  # fmt: skip
-_FEED_FLAGS = ("mlp_bias", "use_mlp_bias", "add_bias_linear", "use_bias", "bias")
+_FEED_FLAGS = ("mlp_bias", "use_mlp_bias", "add_bias_linear", "use_bias")
 
 
 def activation(view: View, family: Family) -> Activation:
@@ -160,7 +160,7 @@ def shared_width(view: View, family: Family, width: int, index: int) -> int:
 
 def router(view: View, family: Family) -> Router:
     """How experts are scored and chosen."""
-    score = view.word("score", family.score).lower().replace("_func", "")
+    score = view.word("score", family.score).lower()
     correction = (family.correction and not view.has("correction")) or view.flag("correction")
     if view.has("topk_method"):
         correction = view.word("topk_method") == "noaux_tc" or view.flag("correction")
@@ -172,7 +172,7 @@ def router(view: View, family: Family) -> Router:
         view.use("moe_normalize_expert_weights", "ffn_config.moe_normalize_expert_weights")
         normalise = True
     return Router(
-        score=score if score in ("softmax", "sigmoid", "sqrtsoftplus", "chosen") else "softmax",
+        score=score if score in ("softmax", "sigmoid", "sqrtsoftplus", "chosen") else family.score,
         correction=correction,
         bias=family.router_bias or view.flag("router_bias"),
         groups=groups,
@@ -186,6 +186,8 @@ def _bias(view: View, family: Family) -> bool:
     for key in _FEED_FLAGS:
         if view.has(key):
             return view.flag(key)
+    if view.has("bias") and not family.gated:  # of all projections, as in Falcon
+        return view.flag("bias")
     return family.feed_bias
 
 

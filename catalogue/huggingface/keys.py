@@ -34,7 +34,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "layernorm_epsilon", "norm_eps",
         "norm_epsilon",
     ),
-    "activation": ("hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act", "activation"),
+    "activation": (
+        "hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act",
+        "ffn_config.ffn_act_fn.name", "activation",
+    ),
     "theta": ("rope_theta", "rotary_emb_base", "rope_base", "attn_config.rope_theta", "rotary_base"),
     "rotary_dims": ("rotary_dim", "rope_dim"),
     "rotary_share": ("partial_rotary_factor", "rotary_pct", "rope_pct", "rope_ratio_dims"),
@@ -143,6 +146,7 @@ _IRRELEVANT = _words(
     moe_world_size embedding_dropout_prob sliding_window_pattern_source weight_tying use_cuda_kernels
     yarn_only_types bias_dropout_fusion masked_softmax_fusion use_logits_scaling hidden_size_original
     moe_config_name interpolate_factor position_embedding_base inference_config rms_norm softmax_in_fp32
+    rmsnorm use_mixed_mlp_moe
     """
 )
 _IRRELEVANT_FORM = re.compile(
