@@ -13,10 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from evaluator.truth.bounds import Judge, has_drafts
+from evaluator.truth.bounds import Bounds, has_drafts
 from evaluator.truth.names import device_of, precision_of
 from evaluator.truth.operators import kernel_fraction, operator_seconds
+from evaluator.truth.placements import Placements, Structures
 from evaluator.truth.points import Point, e2e_point, serving_point
+from evaluator.truth.predictions import Predictions
 from evaluator.truth.rows import Measurements, Row, UnplacedError
 
 
@@ -92,8 +94,10 @@ def quartiles(values: Iterable[float]) -> tuple[float, float, float, int]:
     return low, middle, high, len(array)
 
 
-def validate(files: Iterable[Measurements], judge: Judge) -> Validation:
-    """Every row of the files, placed and compared."""
+def validate(files: Iterable[Measurements], structures: Structures) -> Validation:
+    """Every row of the files, placed and compared; `structures` gives conventional placements."""
+    placements = Placements(structures)
+    bounds, predictions = Bounds(placements), Predictions(placements)
     placed: list[Placed] = []
     left: list[tuple[str, str]] = []
     count = 0
@@ -101,17 +105,17 @@ def validate(files: Iterable[Measurements], judge: Judge) -> Validation:
         for row in file.rows:
             count += 1
             try:
-                placed.append(_place(row, judge))
+                placed.append(_place(row, bounds, predictions))
             except UnplacedError as reason:
                 left.append((row.id, str(reason)))
     return Validation(count, tuple(placed), tuple(left))
 
 
-def _place(row: Row, judge: Judge) -> Placed:
+def _place(row: Row, bounds: Bounds, predictions: Predictions) -> Placed:
     if row.kind in ("kernel", "operator"):
         return _single(row)
     point = e2e_point(row) if row.kind == "e2e" else serving_point(row, _drafts)
-    return service(point, row.kind, judge)
+    return service(point, row.kind, bounds, predictions)
 
 
 @lru_cache(maxsize=128)
@@ -119,24 +123,24 @@ def _drafts(model: str) -> bool:
     return has_drafts(model)
 
 
-def service(point: Point, kind: str, judge: Judge) -> Placed:
+def service(point: Point, kind: str, bounds: Bounds, predictions: Predictions) -> Placed:
     """A measured service against its bounds and, where its batch is known, its predictions."""
     achieved: dict[str, float] = {}
     errors: dict[str, float] = {}
     reached = None
     if point.seconds_per_token is not None:
-        achieved["tpot"] = judge.token_limit(point) / point.seconds_per_token
+        achieved["tpot"] = bounds.token_limit(point) / point.seconds_per_token
     if point.per_device is not None:
-        achieved["throughput"] = point.per_device / judge.device_limit(point)
+        achieved["throughput"] = point.per_device / bounds.device_limit(point)
     if point.first_token is not None:
-        achieved["ttft"] = judge.first_token_limit(point) / point.first_token
-    predicted = judge.predicted_step(point) if point.seconds_per_token is not None and point.counted else None
-    if predicted is not None and point.seconds_per_token is not None:
-        errors["tpot"] = predicted[0] / point.seconds_per_token - 1
-        if point.isolated or kind == "e2e":
-            reached = predicted[0] / point.seconds_per_token
-    if kind == "e2e" and point.first_token is not None:
-        first = judge.predicted_first_token(point)
+        achieved["ttft"] = bounds.first_token_limit(point) / point.first_token
+    if point.seconds_per_token is not None and point.counted:
+        token = predictions.token_seconds(point)
+        if token is not None:
+            errors["tpot"] = token / point.seconds_per_token - 1
+            reached = errors["tpot"] + 1 if point.isolated or kind == "e2e" else None
+    if point.first_token is not None and kind == "e2e":
+        first = predictions.first_token_seconds(point)
         if first is not None:
             errors["ttft"] = first / point.first_token - 1
     return Placed(

@@ -21,13 +21,12 @@ def validate(
 ) -> int:
     """Hold measurements against their bounds: exit status 1 if one is above its bound."""
     from catalogue.measured import measured_files
-    from evaluator.truth.bounds import Judge
     from evaluator.truth.rows import read
     from evaluator.truth.validation import validate as judged
     from mutations.start import starting_designs
     from seis.cli.problems import REFUSED
 
-    found = judged([read(f) for f in files or measured_files()], Judge(starting_designs))
+    found = judged([read(f) for f in files or measured_files()], starting_designs)
     if json:
         from seis.cli.output import print_json
 

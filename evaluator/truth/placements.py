@@ -1,0 +1,69 @@
+"""The design of an operating point, and how its work is placed: as stated, or conventionally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from catalogue.models.precision import at_precision
+from evaluator.truth.names import design_of
+from evaluator.truth.points import Point
+from rooflang.design import Design
+
+Structures = Callable[[Design], Sequence[Design]]
+"""The conventional structures of a model: axes `dp`, `tp` (and `pp`) of one pool, sizes as placeholders."""
+
+_TITLES = {
+    "dp": "DP attention + EP",
+    "tep": "TP attention + EP on whole tokens",
+    "tp": "TP attention + TP experts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A structure with the sizes of its axes; `ranks` hold sequences of their own."""
+
+    design: Design
+    axes: Mapping[str, float]
+
+    @property
+    def ranks(self) -> int:
+        return int(self.axes["dp"])
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """Placements of operating points, from the conventional structures that the caller gives."""
+
+    structures: Structures
+
+    def stated(self, point: Point) -> Placed | None:
+        """The placement that the row states, or None where it leaves it open or has a pipeline."""
+        d = point.deployment
+        return self._placed(point, d.form, d.size) if d.form is not None and d.stages == 1 else None
+
+    def possible(self, point: Point) -> list[Placed]:
+        """The placement that the row states, or the conventional ones of its size, without pipelines."""
+        d = point.deployment
+        size = d.size // d.stages
+        forms = [d.form] if d.form else ["tp"] if size == 1 else list(_TITLES)
+        return [self._placed(point, form, size) for form in forms]
+
+    def _placed(self, point: Point, form: str, size: int) -> Placed:
+        design = design_at(point)
+        found = _structures(self.structures, design)
+        structure = next((s for s in found if s.name == f"{design.name}: {_TITLES[form]}"), found[0])
+        dp, tp = (float(size), 1.0) if form == "dp" else (1.0, float(size))
+        return Placed(structure, {"dp": dp, "tp": tp})
+
+
+def design_at(point: Point) -> Design:
+    """The model of a point at its precision."""
+    return at_precision(design_of(point.model, point.kv), point.storage)
+
+
+@lru_cache(maxsize=128)
+def _structures(make: Structures, design: Design) -> tuple[Design, ...]:
+    return tuple(make(design))
