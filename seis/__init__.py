@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from catalogue.devices import device_names, load_device
     from catalogue.huggingface import import_config as import_model
     from catalogue.models import load_model, model_names
+    from catalogue.systems import load_system, system_names
     from evaluator.baseline import baseline
     from evaluator.evaluate import evaluate
     from evaluator.report import rows as report
@@ -37,6 +38,7 @@ __all__ = [
     "import_model",
     "load_device",
     "load_model",
+    "load_system",
     "model_names",
     "parse",
     "parse_file",
@@ -46,6 +48,7 @@ __all__ = [
     "standard_grid",
     "starting_designs",
     "sweep",
+    "system_names",
     "verify",
 ]
 
@@ -60,6 +63,7 @@ _HOMES = {
     "import_model": ("catalogue.huggingface", "import_config"),
     "load_device": ("catalogue.devices", "load_device"),
     "load_model": ("catalogue.models", "load_model"),
+    "load_system": ("catalogue.systems", "load_system"),
     "model_names": ("catalogue.models", "model_names"),
     "parse": ("rooflang.parser", "parse"),
     "parse_file": ("rooflang.parser", "parse_file"),
@@ -69,6 +73,7 @@ _HOMES = {
     "standard_grid": ("evaluator.sweep", "standard_grid"),
     "starting_designs": ("mutations.start", "starting_designs"),
     "sweep": ("evaluator.sweep", "sweep"),
+    "system_names": ("catalogue.systems", "system_names"),
     "verify": ("mutations.verify", "verify"),
 }
 

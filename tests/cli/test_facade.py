@@ -11,8 +11,8 @@ import seis
 
 NAMES = {
     "Budget", "Problem", "Scenario", "baseline", "device_names", "evaluate", "import_model", "load_device",
-    "load_model", "model_names", "parse", "parse_file", "print_design", "report", "search", "standard_grid",
-    "starting_designs", "sweep", "verify",
+    "load_model", "load_system", "model_names", "parse", "parse_file", "print_design", "report", "search",
+    "standard_grid", "starting_designs", "sweep", "system_names", "verify",
 }  # fmt: skip
 
 
