@@ -16,10 +16,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from evaluator.critical import hidden_in_pool, irregular, longest_path, one_after_another, over_units
 from evaluator.numeric import Numeric, Value, largest, total
 from evaluator.plan import Plan
 from evaluator.price import RESOURCES, Price
 from evaluator.rates import Rates
+from evaluator.stages import fullest, heaviest, layer_kinds, most_layers
 from rooflang.work import product
 
 CLOCKS = ("limit", "overlapped", "serial")
@@ -126,46 +128,48 @@ class Steps:
 
     @cached_property
     def chain(self) -> Value:
-        """Seconds of one micro-batch's kernels one after the other, less what runs beside transfers."""
-        return self._chain_seconds - self._hidden
+        """Seconds of one micro-batch: its kernels one after the other, where nothing lets them overlap."""
+        return self._in_order + over_units(self.inputs.plan, self.inputs.drafted, self._saved)
 
     @cached_property
-    def _chain_seconds(self) -> Value:
+    def _in_order(self) -> Value:
+        """Sum over one micro-batch's kernels, of a transfer between pools its own side."""
         return self.over_kernels("chain", _seconds)
 
     @cached_property
-    def _hidden(self) -> Value:
-        """Time of sections on a second stream that passes beside the transfers of their layer."""
-        i = self.inputs
-        hidden: Value = 0.0
-        beside: dict[int, list[tuple[int, int, bool, bool]]] = {}
-        for item in i.plan.items:
-            if item.stream or item.kernel.engine == "link":
-                beside.setdefault(item.unit, []).append((item.work, item.layers, item.stream, item.draft))
-        for group in beside.values():
-            streams = [i.prices[w].seconds for w, _, s, _ in group if s]
-            moves = [i.prices[w].seconds for w, _, s, _ in group if not s]
-            if streams and moves:
-                runs = group[0][1] * i.drafted if group[0][3] else float(group[0][1])
-                hidden = hidden + runs * np.minimum(sum(streams[1:], streams[0]), sum(moves[1:], moves[0]))
-        return hidden
+    def _irregular(self) -> dict[int, tuple[Value, Value, Value]]:
+        """By unit whose time is not that sum: the sum, one after another, and the longest path."""
+        plan, found = self.inputs.plan, {}
+        for unit in irregular(plan):
+            summed = total([self._item(n.items[0]) for n in unit.nodes])
+            apart = one_after_another(unit, self._item)
+            found[unit.unit] = summed, apart, longest_path(plan, unit, self._item)
+        return found
+
+    @cached_property
+    def _saved(self) -> dict[int, Value]:
+        return {unit: path - summed for unit, (summed, _, path) in self._irregular.items()}
+
+    @cached_property
+    def _added(self) -> dict[int, Value]:
+        return {unit: apart - summed for unit, (summed, apart, _) in self._irregular.items()}
+
+    def _item(self, index: int) -> Value:
+        return self.inputs.prices[self.inputs.plan.items[index].work].seconds
 
     @property
-    def _pipeline_pool(self) -> str | None:
+    def pipeline_pool(self) -> str | None:
+        """The pool whose devices are divided into pipeline stages."""
         axis = self.inputs.plan.lowered.design.placement.pipeline
         return next((p for p, axes in self.inputs.plan.lowered.meshes if axis in axes), None)
 
     @cached_property
-    def _stage(self) -> tuple[Value, Value]:
-        """(share of a step's work on the fullest pipeline stage, seconds of passing the residual on)."""
+    def pass_seconds(self) -> Value:
+        """Seconds of passing the residual of one micro-batch on to the next stage."""
         i = self.inputs
-        axis = i.plan.lowered.design.placement.pipeline
-        if axis is None:
-            return 1.0, 0.0
-        layers = float(i.plan.layers)
-        fullest = np.ceil(layers / i.stages) / layers * self.over_kernels("layers", _seconds)
-        share = np.maximum(1.0 / i.stages, fullest / self._chain_seconds)
-        pool = self._pipeline_pool or ""
+        pool = self.pipeline_pool
+        if pool is None:
+            return 0.0
         n, r = i.numerics[pool], i.rates[pool]
         near = n(product(dict(i.plan.lowered.meshes)[pool])) <= r.domain
         amount = n(i.plan.residual[pool]) if pool in i.plan.residual else 0.0
@@ -175,43 +179,88 @@ class Steps:
             (amount / up if up else 0.0) + r.efficiency.scale_up_latency_seconds,
             (amount / far if far else 0.0) + r.efficiency.scale_out_latency_seconds,
         )
-        return share, np.where(np.asarray(i.stages) > 1, seconds, 0.0)
+        return np.where(np.asarray(i.stages) > 1, seconds, 0.0)
+
+    def _fullest(self, kind: str, value: Callable[[Price], Value], pool: str) -> Value:
+        """A sum over kernels, on the pipeline stage that has most of it (at least)."""
+        i = self.inputs
+        whole = self.over_kernels(kind, value, pool)
+        return self._staged(pool, kind, lambda n: value(i.prices[i.plan.items[n].work]), whole, {})
+
+    def _staged(
+        self, pool: str, kind: str, value: Callable[[int], Value], whole: Value, more: Mapping[int, Value]
+    ) -> Value:
+        i = self.inputs
+        if self.pipeline_pool is None or pool != self.pipeline_pool:
+            return whole  # a pool without the pipeline axis serves the layers of all stages
+
+        def counts(index: int) -> bool:
+            item = i.plan.items[index]
+            engine = item.kernel.engine if kind in ("compute", "link") else kind
+            return engine == kind and (kind == "chain" or i.plan.works[item.work].pool == pool)
+
+        return np.maximum(whole / i.stages, fullest(i.plan, i.stages, counts, value, more))
 
     def _overlapped(self) -> dict[str, Value]:
         i = self.inputs
-        share, send = self._stage
+        send = self.pass_seconds
         parts: dict[str, Value] = {"chain": self.chain + send * i.stages}
-        staged = share
         for pool in i.rates:
-            # A pool without the pipeline axis serves the layers of all stages.
-            share = staged if pool == self._pipeline_pool else 1.0
-            apart = self._engines_apart(pool, share, send) if np.any(i.overlap) else {}
+            passed = send if pool == self.pipeline_pool else 0.0
+            apart = self._engines_apart(pool, passed) if np.any(i.overlap) else {}
             if np.all(i.overlap):
                 parts.update(apart)
             else:
-                busy = self.over_kernels("all", _seconds, pool) if len(i.rates) > 1 else self.chain
-                joint = i.microbatches * (share * busy + send)
+                joint = i.microbatches * (self._joint(pool) + passed)
                 # Where the links do overlap, the engines bind one by one; elsewhere they take turns.
                 parts[f"{pool} engine"] = (
                     np.where(i.overlap, largest(list(apart.values())), joint) if apart else joint
                 )
         return parts
 
-    def _engines_apart(self, pool: str, share: Value, send: Value) -> dict[str, Value]:
+    def _joint(self, pool: str) -> Value:
+        """What keeps a pool busy with one micro-batch when its engines take turns."""
+        i = self.inputs
+        if len(i.rates) == 1:
+            return self._staged(pool, "chain", self._item, self.chain, self._saved)
+        if not i.plan.lowered.design.schedule.streams:
+            return self._fullest("all", _seconds, pool)
+        hidden = {u.unit: -hidden_in_pool(i.plan, u, pool, self._item) for u in irregular(i.plan)}
+        whole = self.over_kernels("all", _seconds, pool) + over_units(i.plan, i.drafted, hidden)
+        return self._staged(pool, "all", self._item, whole, hidden)
+
+    def _engines_apart(self, pool: str, send: Value) -> dict[str, Value]:
         """Arithmetic, transfers and the memory that both use, when they run at the same time."""
         m = self.inputs.microbatches
         return {
-            f"{pool} compute": m * share * self.over_kernels("compute", _seconds, pool),
-            f"{pool} links": m * (share * self.over_kernels("link", _seconds, pool) + send),
-            f"{pool} memory": m * share * self.over_kernels("all", _resource("memory"), pool),
+            f"{pool} compute": m * self._fullest("compute", _seconds, pool),
+            f"{pool} links": m * (self._fullest("link", _seconds, pool) + send),
+            f"{pool} memory": m * self._fullest("all", _resource("memory"), pool),
         }
 
     def _serial(self) -> dict[str, Value]:
         i = self.inputs
-        share, send = self._stage
-        if i.plan.lowered.design.placement.pipeline is None:
-            return {"chain": i.microbatches * self._chain_seconds}
-        return {"chain": np.maximum(i.microbatches, i.stages) * (share * self._chain_seconds + send)}
+        whole = self._in_order + over_units(i.plan, i.drafted, self._added)
+        if self.pipeline_pool is None:
+            return {"chain": i.microbatches * whole}
+        # Layers are dealt out evenly; what stands outside of them may all be on one stage.
+        held = most_layers(i.plan, i.stages)
+        outside = whole - self._model_layers()
+        stage = np.minimum(whole, held * heaviest(i.plan, self._first, self._item, self._added) + outside)
+        return {"chain": np.maximum(i.microbatches, i.stages) * (stage + self.pass_seconds)}
+
+    def _model_layers(self) -> Value:
+        """Sum over the model's layers, one after another."""
+        i = self.inputs
+        kinds = layer_kinds(i.plan)
+        inside = {u: v for u, v in self._added.items() if any(u in k.units for k in kinds)}
+        repeated = [
+            self._item(n) * float(k.count) for k in kinds for n in k.items if self._first(n)
+        ]  # fmt: skip
+        return total([*repeated, over_units(i.plan, 0.0, inside)])
+
+    def _first(self, index: int) -> bool:
+        return self.inputs.plan.items[index].pair is None
 
     def _limit(self) -> dict[str, Value]:
         """Work over rates; with several pools a token also visits them in turn."""
@@ -219,7 +268,7 @@ class Steps:
         parts: dict[str, Value] = {}
         for pool, r in i.rates.items():
             credit = r.onchip_seconds
-            stages = i.stages if pool == self._pipeline_pool else 1.0
+            stages = i.stages if pool == self.pipeline_pool else 1.0
             for name in RESOURCES:
                 work = (
                     self.over_kernels("all", _certain if name == "memory" else _resource(name), pool) / stages

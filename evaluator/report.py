@@ -38,27 +38,27 @@ class Row:
 def rows(evaluation: Evaluation) -> tuple[Row, ...]:
     """The kernels of a single-point evaluation, in program order."""
     e = evaluation
-    m = _scalar(e.microbatches)
+    m = scalar(e.microbatches)
     found = []
     for item in e.plan.items:
         work, price = e.plan.works[item.work], e.prices[item.work]
-        runs = item.layers * m * (_scalar(e.drafted) if item.draft else 1.0)
+        runs = item.layers * m * (scalar(e.drafted) if item.draft else 1.0)
         if runs == 0:
             continue
         numeric = (e.drafts if item.work in e.apart else e.numerics)[work.pool]
         memory: dict[str, float] = {}
         for kinds in (work.reads, work.writes):
             for kind, size in kinds.items():
-                memory[kind] = memory.get(kind, 0.0) + _scalar(numeric(size)) * runs
+                memory[kind] = memory.get(kind, 0.0) + scalar(numeric(size)) * runs
         links = {
-            "scale-up": max(_scalar(numeric(work.up_out)), _scalar(numeric(work.up_in))) * runs,
-            "scale-out": max(_scalar(numeric(work.far_out)), _scalar(numeric(work.far_in))) * runs,
+            "scale-up": max(scalar(numeric(work.up_out)), scalar(numeric(work.up_in))) * runs,
+            "scale-out": max(scalar(numeric(work.far_out)), scalar(numeric(work.far_in))) * runs,
         }
-        flops = sum(_scalar(numeric(size)) for size in work.flops.values()) * runs
+        flops = sum(scalar(numeric(size)) for size in work.flops.values()) * runs
         name = "+".join(dict.fromkeys(item.kernel.results))
         found.append(
             Row(name, item.section, work.pool, item.kernel.engine, runs, flops, memory,
-                {k: v for k, v in links.items() if v}, _scalar(price.seconds) * runs, bound(price))
+                {k: v for k, v in links.items() if v}, scalar(price.seconds) * runs, bound(price))
         )  # fmt: skip
     return tuple(found)
 
@@ -67,9 +67,9 @@ def bound(price: Price) -> str:
     """The resource that sets a kernel's time, or `latency` where floors and latencies exceed it."""
     if not price.resources:
         return "latency"
-    name = max(price.resources, key=lambda r: _scalar(price.resources[r]))
-    busy = _scalar(price.resources[name])
-    return name if busy >= _scalar(price.seconds) / 2 and busy > 0 else "latency"
+    name = max(price.resources, key=lambda r: scalar(price.resources[r]))
+    busy = scalar(price.resources[name])
+    return name if busy >= scalar(price.seconds) / 2 and busy > 0 else "latency"
 
 
 def by_section(table: tuple[Row, ...]) -> dict[str, float]:
@@ -90,6 +90,7 @@ def by_bound(table: tuple[Row, ...]) -> dict[str, float]:
     return {k: v for k, v in found.items() if v}
 
 
-def _scalar(value: Value) -> float:
+def scalar(value: Value) -> float:
+    """The number of a single-point result."""
     array = np.asarray(value)
     return float(array.reshape(-1)[0]) if array.size == 1 else float("nan")
