@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import lcm
 
+from rooflang.dtype import index_dim
 from rooflang.layout import Split
 from rooflang.lowered import LocalOp, Tensor, Unit
 from rooflang.size import Size
@@ -73,6 +74,19 @@ def note_tensor(facts: Facts, tensor: Tensor, ranks: dict[str, int]) -> None:
             facts.literals.setdefault(tensor.rows, set()).add(tensor.span)
 
 
+def note_choice(facts: Facts, tensor: Tensor, real: dict[str, int | None]) -> None:
+    """A choice among rows of a cache that is given: its last dim counts picks."""
+    if index_dim(tensor.dtype) in facts.rows and tensor.kind == "value" and {"B", "Q"} < set(tensor.dims):
+        facts.row_picks[tensor.dims[-1]] = real.get(tensor.dims[-1]) or 0
+
+
+def note_derived(facts: Facts, tensor: Tensor, real: dict[str, int | None]) -> None:
+    """What is laid end to end offline adds up as in an operator."""
+    if tensor.derived is not None and tensor.derived.operator == "concat":
+        parts = tuple(real.get(o.over or "") or 0 for o in tensor.derived.operands)
+        facts.sums.add((sum(parts), parts))
+
+
 def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool) -> None:
     """What one operator demands. `apart` keeps the sizes of partial rotations from those of dims: they
     then go by their negative."""
@@ -123,9 +137,9 @@ def note_op(facts: Facts, op: LocalOp, real: dict[str, int | None], apart: bool)
         case "topk":
             picks = next(d for d in op.result.dims if d not in dims)
             facts.double_names.add((picks, over or ""))
-            if over in facts.rows:
+            if over in facts.rows or over in facts.row_picks:
                 facts.row_picks[picks] = value(picks)
-            if over and value(over) and value(picks):
+            elif over and value(over) and value(picks):
                 facts.double.add((value(picks), value(over)))
                 facts.least[value(over)] = 2 * facts.step.get(over, 1)
             if over and isinstance(groups := op.attribute("groups"), int):

@@ -13,7 +13,7 @@ from math import lcm
 
 from rooflang.dtype import index_dim
 from rooflang.lowered import Lowered, Unit, used_axes
-from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
+from rooflang.run.facts import Facts, note_choice, note_derived, note_op, note_tensor, real, tensors
 from rooflang.run.sizes import Sizes
 from rooflang.run.solve import solve
 from rooflang.run.tokens import Step
@@ -69,6 +69,9 @@ def _trial(programs: Sequence[Lowered], units: Sequence[Unit], variant: int, apa
     constants = {name: real(size) for name, size in sizes.items()}
     for tensor in found:
         note_tensor(facts, tensor, ranks)
+        note_derived(facts, tensor, constants)
+    for tensor in found:
+        note_choice(facts, tensor, constants)
     for unit in units:
         for op in unit.ops:
             note_op(facts, op, constants, apart)
