@@ -141,9 +141,9 @@ def _sinks(view: View, family: Family, sliding: bool) -> bool:
 
 def _scale(view: View) -> float | None:
     if view.has("attention_multiplier"):
-        return view.number("attention_multiplier", 1.0)
+        return view.positive("attention_multiplier", 1.0)
     if view.has("query_pre_attn_scalar"):
-        return 1.0 / sqrt(view.number("query_pre_attn_scalar", 1.0))
+        return 1.0 / sqrt(view.positive("query_pre_attn_scalar", 1.0))
     return None
 
 

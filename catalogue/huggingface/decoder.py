@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from catalogue.architecture import Architecture, Experts, FeedForward, GroupedQuery, Layer, Mixer
 from catalogue.huggingface import attention, feed, recurrent
@@ -38,7 +39,7 @@ def decoder(view: View, family: Family, scheme: Scheme) -> Architecture:
         draft=draft,
         max_position=view.size_or_none("max_position"),
         tied=tied,
-        norm_epsilon=view.number("epsilon", EPSILON) or EPSILON,
+        norm_epsilon=view.positive("epsilon", EPSILON),
         norm_bias=family.norm_bias,
         post_norms=family.post_norms,
         head=storage.head,
@@ -62,12 +63,13 @@ def _layers(
     kinds = mixing_kinds(view, family, count)
     turns = rotating(view, family, count, kinds)
     sparse = feed.sparse_layers(view, count)
-    shared = view.count("num_kv_shared_layers")
+    shared = _shared(view, kinds)
     parallel = _parallel(view, family)
     layers: list[Layer] = []
     for i, kind in enumerate(kinds):
         mixers = [_mixer(view, family, i, k, turns[i], count) for k in _parts(kind)]
-        mixers[-1] = _reusing(mixers[-1], i >= count - shared)
+        if i >= count - shared and isinstance(mixers[-1], GroupedQuery):
+            mixers[-1] = replace(mixers[-1], reuses_cache=True)
         parts = _feeds(view, family, i, i in sparse)
         places = (f"layers.{i}",)
         for mixer in mixers[:-1]:
@@ -126,10 +128,15 @@ def _mixer(view: View, family: Family, index: int, kind: str, rotates: bool, lay
     return made
 
 
-def _reusing(mixer: Mixer, reuses: bool) -> Mixer:
-    from dataclasses import replace
-
-    return replace(mixer, reuses_cache=True) if reuses and isinstance(mixer, GroupedQuery) else mixer
+def _shared(view: View, kinds: list[str]) -> int:
+    """How many of the last layers read the cache of an earlier layer of their kind."""
+    number = view.count("num_kv_shared_layers")
+    if number and not set(kinds[-number:]) <= set(kinds[:-number]):
+        raise ConfigError(
+            f"{view.name}: num_kv_shared_layers must leave a layer of each kind with a cache of its own, "
+            f"but is {number} of {len(kinds)} layers"
+        )
+    return number
 
 
 def _feeds(view: View, family: Family, index: int, sparse: bool) -> tuple[FeedForward, ...]:

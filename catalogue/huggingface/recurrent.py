@@ -43,10 +43,11 @@ def lightning(view: View) -> Lightning:
 def mamba2(view: View) -> Mamba2:
     """A Mamba-2 layer."""
     hidden = view.size("hidden")
-    expand = view.number("expand", 0.0) or view.number("mamba_expand", 2.0)
+    expand = view.positive("expand" if view.has("expand") else "mamba_expand", 2.0)
     inner = view.size_or_none("mamba_d_ssm") or int(hidden * expand)
-    heads, width = view.size_or_none("mamba_heads"), view.raw("mamba_head_dim")
-    dims = view.size_or_none("mamba_head_dim") if isinstance(width, int) else None
+    heads = view.size_or_none("mamba_heads")
+    automatic = view.raw("mamba_head_dim") == "auto"
+    dims = None if automatic else view.size_or_none("mamba_head_dim")
     if heads is None and dims is None:
         raise ConfigError(
             f"{view.name} must state mamba_n_heads or mamba_d_head for its Mamba-2 layers, but it does not; "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log
 
 from catalogue.architecture import Rope
+from catalogue.huggingface.errors import ConfigError
 from catalogue.huggingface.families import Family
 from catalogue.huggingface.keys import SYNONYMS
 from catalogue.huggingface.view import View
@@ -26,7 +27,7 @@ def rope(view: View, family: Family, width: int, kind: str, dims: int | None = N
         dims = view.size_or_none("rotary_dims") or int(width * share)
         dims = min(width, dims - dims % 2)
     theta = _stated(view, kind, "rope_theta", "theta")
-    return Rope(dims, theta if theta else THETA, _factor(view)) if dims else None
+    return Rope(dims, theta or THETA, _factor(view)) if dims > 0 else None
 
 
 def _stated(view: View, kind: str, key: str, role: str) -> float | None:
@@ -35,14 +36,16 @@ def _stated(view: View, kind: str, key: str, role: str) -> float | None:
     if kind == "sliding" and key == "rope_theta":
         for name in ("swa_rope_theta", "rope_local_base_freq", "local_rope_theta"):
             if view.has(name):
-                return view.number(name, THETA)
+                return view.positive(name, THETA)
     for name in (f"rope_parameters.{layer}.{key}", f"rope_parameters.{key}", f"rope_scaling.{key}"):
         if view.has(name):
-            return view.number(name, 0.0)
+            return view.positive(name, 1.0)
     value = view.raw(role)
     if isinstance(value, list):  # one per layer
-        value = max((v for v in value if isinstance(v, int | float)), default=None)
-    return None if value is None else float(view.number(role, 0.0)) if not isinstance(value, float) else value
+        value = max((view.finite(role, v) for v in value), default=None)
+    if value is not None and view.finite(role, value) <= 0:
+        raise ConfigError(f"{view.name}: {view.spelt(role)} must be above 0, but is {value}")
+    return None if value is None else view.finite(role, value)
 
 
 def _factor(view: View) -> float:

@@ -16,6 +16,7 @@ from catalogue.huggingface.keys import SYNONYMS, TEXT_PARTS, VALUES_ONLY, irrele
 
 MAXIMUM_SIZE = 1_000_000_000
 MAXIMUM_LAYERS = 1_000
+MAXIMUM_NUMBER = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,21 @@ class View:
     def number(self, role: str, default: float) -> float:
         """A finite number."""
         value = self.raw(role)
-        if value is None:
-            return default
+        return default if value is None else self.finite(role, value)
+
+    def positive(self, role: str, default: float) -> float:
+        """A finite number above 0."""
+        value = self.number(role, default)
+        if value <= 0:
+            raise self._wrong(role, "above 0", value)
+        return value
+
+    def finite(self, role: str, value: object) -> float:
+        """`value` as a finite number within limits."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
             raise self._wrong(role, "a finite number", value)
+        if abs(value) > MAXIMUM_NUMBER:
+            raise self._wrong(role, f"at most {MAXIMUM_NUMBER:g} in size", value)
         return float(value)
 
     def flag(self, role: str, default: bool = False) -> bool:
