@@ -50,12 +50,17 @@ def labels(layers: Sequence[Layer]) -> dict[Layer, str]:
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """The names, each further one of a name with a number."""
-    seen: dict[str, int] = {}
+    """The names, each further one of a name with a number that no other name has."""
+    given = list(names)
+    taken: set[str] = set()
     found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    for name in given:
+        number, made = 1, name
+        while made in taken or (number > 1 and made in given):
+            number += 1
+            made = f"{name}_{number}"
+        taken.add(made)
+        found.append(made)
     return found
 
 
