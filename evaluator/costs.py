@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from catalogue.devices import Device
+from evaluator.evaluate import Evaluation
+from evaluator.numeric import Value, total
+from rooflang.work import product
 
 HOUR = 3600.0
 
@@ -24,25 +27,33 @@ class Costs:
     Energy is at the rated power of the devices alone, idle ones included: no host, network or cooling.
     """
 
-    joules_per_token: float | None
-    dollars_per_million_tokens: float | None
-    owner_dollars_per_million_tokens: float | None
+    joules_per_token: Value | None
+    dollars_per_million_tokens: Value | None
+    owner_dollars_per_million_tokens: Value | None
     unavailable: Mapping[str, str]
 
 
-def costs(devices: Mapping[str, Device], counts: Mapping[str, float], per_gpu: float | None) -> Costs:
+def costs_of(evaluation: Evaluation, clock: str) -> Costs:
+    """Costs of an evaluation under a clock, with the devices of its replica alone."""
+    e = evaluation
+    devices = {pool: r.device for pool, r in e.rates.items()}
+    counts = {pool: e.numerics[pool](product(axes)) for pool, axes in e.plan.lowered.meshes}
+    return costs(devices, counts, None if e.unavailable else e.per_gpu(clock))
+
+
+def costs(devices: Mapping[str, Device], counts: Mapping[str, Value], per_gpu: Value | None) -> Costs:
     """Costs at `per_gpu` tokens per second and device; `counts` says how the pools share the devices.
 
     Without a throughput there are no costs, and the reason is the throughput's.
     """
-    found: dict[str, float | None] = dict.fromkeys(METRICS)
+    found: dict[str, Value | None] = dict.fromkeys(METRICS)
     unavailable: dict[str, str] = {}
-    whole = sum(counts.values())
+    whole = total(list(counts.values()))
     for metric, (key, scale) in METRICS.items():
         lacking = [d.lacks(key) for d in devices.values() if getattr(d, key) is None]
         if lacking:
             unavailable[metric] = "; ".join(dict.fromkeys(lacking))
         elif per_gpu is not None:
-            mean = sum(float(getattr(d, key)) * counts[pool] for pool, d in devices.items()) / whole
+            mean = total([float(getattr(d, key)) * counts[pool] for pool, d in devices.items()]) / whole
             found[metric] = mean * scale / per_gpu
     return Costs(**found, unavailable=unavailable)

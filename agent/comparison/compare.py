@@ -14,7 +14,7 @@ from catalogue.devices import load_device
 from catalogue.models import load_model
 from catalogue.models.caches import Kv
 from evaluator.baseline import baselines
-from evaluator.errors import ConfigurationError
+from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.frontier import Point, front
 from evaluator.scenario import Scenario
 from evaluator.sweep import Grid
@@ -97,7 +97,7 @@ def compare_model(asked: Asked, model: str) -> tuple[list[Result], int]:
                     structures, device, asked.counts, Scenario(context), grid=grid, clock=asked.clock,
                     setting=asked.setting,
                 )  # fmt: skip
-            except ConfigurationError as error:
+            except (ConfigurationError, UnavailableError) as error:
                 found.append(Result(model, device_name, context, reason=str(error)))
                 continue
             points += sum(b.evaluated for b in by_count.values())

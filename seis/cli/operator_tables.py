@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seis.cli.output import console, facts, sentence, table
-from seis.cli.units import column, number, seconds, share
+from seis.cli.units import column, number, seconds, share, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def print_point(point: Operating, clock: str, setting: str) -> None:
     out.print(f"[bold]{sentence(headline(point))}[/bold]")
     out.print(f"[dim]{sentence(subtitle(point, clock, setting))}[/dim]\n")
     if point.unavailable:
-        answer = [("tokens/s", f"unavailable: {sentence(point.unavailable)}"), *_memory(point)]
+        answer = [("tokens/s", f"unavailable: {sentence(point.unavailable)}"), *_memory(point), *_host(point)]
         out.print(facts(answer))
         return
     step = "   ".join(f"{c} {seconds(float(e.seconds(c)))}" for c in ("limit", "overlapped", "serial"))
@@ -40,6 +40,7 @@ def print_point(point: Operating, clock: str, setting: str) -> None:
         ("bound by", binding(point, clock)),
         *_costs(point, clock),
         *_memory(point),
+        *_host(point),
         *(("left out", f"{what}: {sentence(reason)}") for what, reason in e.not_modelled.items()),
     ]
     if float(e.emitted) > 1:
@@ -100,6 +101,20 @@ def _costs(point: Operating, clock: str) -> list[tuple[str, str]]:
         value = getattr(found, key)
         text = f"{number(value)} {unit}" if value is not None else f"unavailable: {found.unavailable[key]}"
         rows.append((name, sentence(text)))
+    return rows
+
+
+def _host(point: Operating) -> list[tuple[str, str]]:
+    """Memory and link of the host per device, as far as they are known."""
+    rows = []
+    for device in dict.fromkeys(point.devices.values()):
+        memory, link = device.host_memory_bytes, device.host_bytes_per_second
+        parts = [
+            "memory unknown" if memory is None else size(memory),
+            "link unknown" if link is None else f"{size(link)}/s",
+        ]
+        name = f"host/GPU {device.name}" if len(set(point.devices.values())) > 1 else "host/GPU"
+        rows.append((name, ", ".join(parts)))
     return rows
 
 

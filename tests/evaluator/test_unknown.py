@@ -11,7 +11,7 @@ from catalogue.devices import Device, device_names, load_device
 from catalogue.devices.device import LABELS
 from catalogue.models import load_model
 from evaluator.baseline import baseline
-from evaluator.costs import costs
+from evaluator.costs import costs, costs_of
 from evaluator.errors import UnavailableError
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.scenario import Scenario
@@ -158,6 +158,13 @@ def test_a_sweep_stays_where_transfers_have_a_price() -> None:
     assert {p.configuration["replicas"] for p in single.points} == {8}
     with pytest.raises(UnavailableError, match="memory bandwidth"):
         baseline(structures, without("memory_bytes_per_second"), 8, Scenario(), grid=GRID)
+
+
+def test_costs_of_an_evaluation() -> None:
+    e = at(B300, 8)
+    found = costs_of(e, "limit")
+    assert float(found.joules_per_token or 0) == pytest.approx(1100 / float(e.per_gpu("limit")))
+    assert costs_of(at(without("scale_up_bytes_per_second"), 8), "limit").joules_per_token is None
 
 
 def test_costs() -> None:
