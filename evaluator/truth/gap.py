@@ -24,6 +24,7 @@ from rooflang.lower import lower
 
 _PRECISIONS = ("fp8", "nvfp4")
 _DEEPEST = 3
+_WORTH = 0.005  # a gain below this is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,11 @@ def gap(run: Run, model: Design, structures: Callable[[Design], Sequence[Design]
     """
     achievable = run.per_device("achievable", "overlapped")
     found = sorted(_changes(run, model, structures, achievable), key=lambda change: change.gain, reverse=True)
-    best: dict[str, Change] = {}
-    for change in found:
-        if change.gain > 0.005:
-            best.setdefault(change.kind, change)
+    helping = [change for change in found if change.gain > _WORTH]
+    # The best of each kind; where fewer kinds than asked help, the next best, of other hardware last.
+    firsts = list({change.kind: change for change in reversed(helping)}.values())
+    others = sorted((c for c in helping if c not in firsts), key=lambda c: (c.kind == "hardware", -c.gain))
+    chosen = [*sorted(firsts, key=lambda change: -change.gain), *others][:most]
     binding = run.evaluated("physical").binding("limit")
     pool, _, resource = binding.partition(" ")
     return Gap(
@@ -124,7 +126,7 @@ def gap(run: Run, model: Design, structures: Callable[[Design], Sequence[Design]
         run.per_device("physical", "limit", favour=True),
         run.per_user("achievable", "overlapped"),
         resource if pool == "main" else binding,
-        tuple(best.values())[:most],
+        tuple(sorted(chosen, key=lambda change: -change.gain)),
     )
 
 
@@ -141,7 +143,9 @@ def _changes(
         mapped = fastest(structures(model), run)
         if mapped is not None:
             yield from change("mapping", f"map it as {mapping(mapped.design)}", mapped)
-    yield from change("batch", f"batch {2 * run.batch:g}", replace(run, batch=2 * run.batch))
+    for factor in (2, 4):
+        batch = factor * run.batch
+        yield from change("batch", f"batch {batch:g}", replace(run, batch=batch))
     if _has_drafts(run.design):
         for depth in range(_DEEPEST + 1):
             if depth != run.drafted:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from evaluator.truth.gap import mapping
+from seis.cli.baseline import ACCEPTANCE
 from seis.cli.gap import CHECKS
-from seis.cli.output import console, facts, sentence, table
+from seis.cli.output import WIDTH, console, facts, sentence, table
 from seis.cli.units import number, percent, share
 
 if TYPE_CHECKING:
@@ -50,8 +52,11 @@ def print_gap(result: Gap) -> None:
     if result.changes:
         rows = [[c.text, number(c.per_device), number(c.per_user), percent(c.gain)] for c in result.changes]
         out.print(table(("what would help most", "tokens/s/GPU", "tokens/s/user", "gain"), rows, "lrrr"))
-        out.print(
-            f"[dim]Each evaluated anew, achievable; gains are over the prediction of the run itself,\n"
-            f"{number(result.achievable)} tokens/s/GPU and {number(result.predicted_per_user)} tokens/s/user."
-            "[/dim]"
-        )
+        notes = [
+            f"Each is evaluated anew under the achievable setting; gains are over the prediction of the run "
+            f"itself, {number(result.achievable)} tokens/s/GPU and {number(result.predicted_per_user)} "
+            "tokens/s/user."
+        ]
+        if any(c.kind == "drafting" for c in result.changes):
+            notes.append(f"Of drafted tokens {ACCEPTANCE}.")
+        out.print(f"[dim]{sentence(fill(' '.join(notes), WIDTH))}[/dim]")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from textwrap import fill
 from typing import TYPE_CHECKING
 
-from seis.cli.output import console, facts, table
+from seis.cli.output import WIDTH, console, facts, sentence, table
 from seis.cli.units import percent, share
 
 if TYPE_CHECKING:
@@ -50,11 +51,12 @@ def print_validation(found: Validation) -> None:
     reached = found.reached()
     if reached is not None:
         low, middle, high, n = reached
-        out.print(
-            f"[dim]Predicted over measured time, less 1. Of {n} services whose decode stands alone or whose "
-            f"configuration is given in full, the median runs at {share(middle)} of the predicted speed "
-            f"({share(low)} to {share(high)}).[/dim]\n"
+        text = (
+            "Predicted over measured time, less 1; the first token without waiting for other requests. "
+            f"Of {n} services whose decode stands alone or whose configuration is given in full, the median runs at "
+            f"{share(middle)} of the predicted speed ({share(low)} to {share(high)})."
         )
+        out.print(f"[dim]{sentence(fill(text, WIDTH))}[/dim]\n")
     if found.not_placed:
         reasons = Counter(reason for _, reason in found.not_placed)
         out.print(f"[bold]not placed: {len(found.not_placed)} rows[/bold]")
