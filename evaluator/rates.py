@@ -100,10 +100,29 @@ class Rates:
     @property
     def reach(self) -> float:
         """Devices among which every transfer can be priced: one, a domain, or any number."""
-        d = self.device
-        if d.scale_up_domain is None or (d.scale_up_domain > 1 and d.scale_up_bytes_per_second is None):
-            return 1
-        return d.scale_up_domain if d.scale_out_bytes_per_second is None else float("inf")
+        return _reach(self.device)[0]
+
+
+def confined(device: Device, count: int) -> str:
+    """Why replicas on `count` devices stay on fewer, such as `a replica is priced on at most 8 devices, since
+    l40s has no known scale-out rate (not published)`; empty where every transfer has a known rate."""
+    reach, key = _reach(device)
+    if count <= reach:
+        return ""
+    devices = "one device" if reach == 1 else f"at most {reach:g} devices"
+    return f"a replica is priced on {devices}, since {device.lacks(key)}"
+
+
+def _reach(device: Device) -> tuple[float, str]:
+    """Devices among which every transfer can be priced, and the figure without which it ends there."""
+    d = device
+    if d.scale_up_domain is None:
+        return 1, "scale_up_domain"
+    if d.scale_up_domain > 1 and d.scale_up_bytes_per_second is None:
+        return 1, "scale_up_bytes_per_second"
+    if d.scale_out_bytes_per_second is None:
+        return d.scale_up_domain, "scale_out_bytes_per_second"
+    return float("inf"), ""
 
 
 def _of(rate: float | None, fraction: float) -> float | None:

@@ -16,6 +16,7 @@ from catalogue.models.caches import Kv
 from evaluator.baseline import baselines
 from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.frontier import Point, front
+from evaluator.rates import confined
 from evaluator.scenario import Scenario
 from evaluator.sweep import Grid
 from mutations.start import starting_designs
@@ -118,5 +119,7 @@ def _result(
 ) -> Result:
     if not kept:
         what = f"the weights and a sequence of {context:,} tokens"
-        return Result(model, device, context, reason=f"{what} must fit on {max(counts)} devices, but do not")
+        why = confined(load_device(device), max(counts))
+        reason = f"{what} must fit on {max(counts)} devices, but do not"
+        return Result(model, device, context, reason=f"{reason}; {why}" if why else reason)
     return Result(model, device, context, tuple(kept), tuple(made[id(p)] for p in kept))

@@ -50,6 +50,7 @@ def baseline(
     from catalogue.models import load_model
     from catalogue.models.facts import full_name
     from evaluator.baseline import baseline as conventional
+    from evaluator.rates import confined
     from evaluator.scenario import Scenario
     from mutations.start import starting_designs
     from seis.cli.pictures import check_picture
@@ -78,7 +79,7 @@ def baseline(
         )  # fmt: skip
     else:
         titles = {n: d.name.partition(": ")[2] for n, d in found.structures.items()}
-        _print(found.points, titles, about, found.evaluated, taken)
+        _print(found.points, titles, {**about, "confined": confined(kind, count)}, found.evaluated, taken)
     if plot is not None:
         from seis.cli.pictures import curve, write
 
@@ -115,7 +116,7 @@ def _print(
     points: Sequence[Point], titles: dict[str, str], about: dict[str, Any], evaluated: int, taken: float
 ) -> None:
     from seis.cli.frontier_tables import frontier_table
-    from seis.cli.output import console
+    from seis.cli.output import console, sentence
     from seis.cli.pictures import curve, in_terminal
     from seis.cli.units import number, seconds
 
@@ -124,6 +125,8 @@ def _print(
     out.print(f"[dim]{scene(about)}[/dim]\n")
     if not points:
         out.print("No conventional configuration fits in memory; use more devices or a shorter context.")
+        if about["confined"]:
+            out.print(f"On {about['count']} devices {sentence(about['confined'])}.")
         return
     out.print(in_terminal([curve("baseline", points)]))
     out.print()

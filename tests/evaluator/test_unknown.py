@@ -14,6 +14,7 @@ from evaluator.baseline import baseline
 from evaluator.costs import costs, costs_of
 from evaluator.errors import UnavailableError
 from evaluator.evaluate import Evaluation, evaluate
+from evaluator.rates import confined
 from evaluator.scenario import Scenario
 from evaluator.sweep import Grid
 from mutations.start import starting_designs
@@ -158,6 +159,22 @@ def test_a_sweep_stays_where_transfers_have_a_price() -> None:
     assert {p.configuration["replicas"] for p in single.points} == {8}
     with pytest.raises(UnavailableError, match="memory bandwidth"):
         baseline(structures, without("memory_bytes_per_second"), 8, Scenario(), grid=GRID)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "words"),
+    [
+        ("hgx-h100", 64, ""),
+        ("server-l40s", 8, ""),
+        ("server-l40s", 16, "at most 8 devices, since server-l40s has no known scale-out rate"),
+        ("tpu-8t", 2, "one device, since tpu-8t has no known scale-up rate"),
+        ("apple-m4-max", 2, "one device, since apple-m4-max has no known scale-up domain"),
+    ],
+)
+def test_why_a_replica_is_confined(name: str, count: int, words: str) -> None:
+    said = confined(load_device(name), count)
+    assert words in said
+    assert bool(said) == bool(words)
 
 
 def test_costs_of_an_evaluation() -> None:
