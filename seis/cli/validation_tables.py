@@ -53,8 +53,8 @@ def print_validation(found: Validation) -> None:
         low, middle, high, n = reached
         text = (
             "Predicted over measured time, less 1; the first token without waiting for other requests. "
-            f"Of {n} services whose decode stands alone or whose configuration is given in full, the median runs at "
-            f"{share(middle)} of the predicted speed ({share(low)} to {share(high)})."
+            f"Of {n} services whose decode stands alone or whose configuration is given in full, the median "
+            f"runs at {share(middle)} of the predicted speed ({share(low)} to {share(high)})."
         )
         out.print(f"[dim]{sentence(fill(text, WIDTH))}[/dim]\n")
     if found.not_placed:
