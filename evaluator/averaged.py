@@ -28,7 +28,9 @@ class Averaged(Numeric):
         super().__init__(symbols, routing)
         self._each = Numeric(symbols, routing)
         self._weights = weights
-        self._names = {n for n in ("S", "Q") if np.shape(symbols[n])[:1] == weights.shape}
+        # The leading axis stands before those of the grid, which the queries of decode steps may have.
+        ndim = np.ndim(symbols["S"])
+        self._names = {"S"} | ({"Q"} if np.ndim(symbols["Q"]) == ndim else set())
 
     def moved(self, name: str, value: Value) -> Numeric:
         return Averaged({**self._symbols, name: value}, self._routing_kind, self._weights)

@@ -1,14 +1,23 @@
-"""A grid over many contexts, evaluated in pieces that fit a processor's cache."""
+"""Many contexts at once: grids in pieces that fit a processor's cache, and sequences that decode together."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.evaluate import Evaluation
+from evaluator.lengths import Lengths
 
 PIECE = 1 << 16
 """Points per piece: arrays of half a mebibyte, of which a few fit in a second-level cache."""
+
+PARTS = 8
+"""Places along an answer at which a sequence may be found."""
+
+MOST = 128
+"""Contexts that stand for a distribution."""
 
 
 def over_contexts(first: Evaluation, contexts: NDArray[np.float64], clock: str) -> NDArray[np.float64]:
@@ -23,3 +32,34 @@ def over_contexts(first: Evaluation, contexts: NDArray[np.float64], clock: str) 
         piece = contexts[start : start + step]
         out[..., start : start + step] = first.at_context(piece).seconds(clock)
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Contexts of sequences that decode at one moment, with weights that sum to 1."""
+
+    contexts: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def decoding(prompts: Lengths, answers: Lengths) -> Sequences:
+    """Contexts in a steady state: a request is seen in proportion to its answer's length, anywhere in it.
+
+    An answer of n tokens after a prompt of L stands, after its first token, between L and L + n; each answer
+    is taken at `PARTS` places, and places beyond `MOST` are joined with their neighbours, at their mean.
+    """
+    lengths, often = prompts.arrays
+    tokens, shares = answers.arrays
+    places = (np.arange(PARTS) + 0.5) / PARTS
+    contexts = (lengths[:, None, None] + tokens[None, :, None] * places).ravel()
+    weights = np.repeat((often[:, None] * (shares * tokens)).ravel(), PARTS)
+    order = np.argsort(contexts, kind="stable")
+    contexts, weights = contexts[order], weights[order] / weights.sum()
+    keep = weights > 0
+    contexts, weights = contexts[keep], weights[keep]
+    if len(contexts) > MOST:
+        group = np.minimum((np.cumsum(weights) - weights / 2) * MOST, MOST - 1).astype(int)
+        joint: NDArray[np.float64] = np.bincount(group, weights, MOST).astype(float)
+        sums: NDArray[np.float64] = np.bincount(group, weights * contexts, MOST).astype(float)
+        contexts, weights = sums[joint > 0] / joint[joint > 0], joint[joint > 0]
+    return Sequences(contexts, weights)

@@ -32,6 +32,7 @@ class Price:
     floor: float = 0.0
     seconds: Value = 0.0
     missing: tuple[str, ...] = ()  # keys of the device's figures
+    weights: Value = 0.0  # memory time of weights and experts
 
     @property
     def certain(self) -> Value:
@@ -121,6 +122,7 @@ def _memory(found: Price, work: Work, n: Numeric, rates: Rates, bandwidth: float
     found.resources["memory"] = total(moved)
     found.certain_parts = [v for k, v in reads.items() if k != "activation"]
     found.certain_parts += [v for k, v in writes.items() if k == "state"]
+    found.weights = total([v for k, v in reads.items() if k in ("weight", "expert")])
 
 
 def _unknown_link(n: Numeric, rates: Rates, name: str, out: Size, into: Size) -> list[str]:

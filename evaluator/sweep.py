@@ -127,9 +127,75 @@ def sweep_counts(
     device, or in one scale-up domain. Raises ConfigurationError when no mesh fits the largest cluster, and
     UnavailableError when a figure that the time of a step needs is not known.
     """
+    s = space(design, devices, max(counts), scenario, grid, setting)
+    e = evaluate(
+        design,
+        devices,
+        scenario,
+        s.batch,
+        axes=s.axes,
+        microbatches=s.microbatches,
+        overlap=s.overlap,
+        drafted=s.drafted,
+        setting=setting,
+        redundant=s.redundant,
+    )
+    batch, meant = s.batch, s.meant
+    seconds = e.seconds(clock)
+    shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), meant.shape, batch.shape)
+    user = np.broadcast_to(e.per_user(clock), shape)
+    fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, meant), batch >= s.microbatches), shape)
+    found = {}
+    for count in counts:
+        replicas = np.floor(count / s.devices)
+        gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
+        where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
+        best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
+        configured = {**s.configured, "replicas": replicas}
+        points = tuple(
+            _point(np.unravel_index(i, shape), user, gpu, configured, batch, shape, name) for i in best
+        )
+        found[count] = Swept(points, int(np.prod(shape)), len(where))
+    return found
+
+
+_Grid4: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All operating points of a structure as arrays that broadcast over (mesh, batch, drafts, schedule).
+
+    `axes` are sizes of mesh axes, `devices` those of a replica; `meant` leaves out what stands twice.
+    """
+
+    axes: Mapping[str, _Grid4]
+    devices: _Grid4
+    batch: _Grid4
+    drafted: _Grid4
+    microbatches: _Grid4
+    overlap: _Grid4
+    meant: NDArray[np.bool_]
+    redundant: _Grid4
+
+    @property
+    def configured(self) -> dict[str, _Grid4]:
+        """What tells operating points apart, beside the batch."""
+        found = {**self.axes, "microbatches": self.microbatches, "overlap": self.overlap}
+        found["drafted"] = self.drafted
+        return found | ({"redundant": self.redundant} if np.any(self.redundant) else {})
+
+
+def space(
+    design: Design, devices: Mapping[str, Device], count: int, scenario: Scenario, grid: Grid, setting: str
+) -> Space:
+    """The operating points of a structure on at most `count` devices.
+
+    Raises ConfigurationError when no mesh fits, and UnavailableError when none fits within known links.
+    """
     most = min(r.reach for d in devices.values() if (r := rates_for(d, setting)))
-    by_axis, total = configurations(design, int(min(max(counts), most)), grid)
-    if not len(total) and most < max(counts):
+    by_axis, total = configurations(design, int(min(count, most)), grid)
+    if not len(total) and most < count:
         kinds = " and ".join(sorted({d.name for d in devices.values()}))
         raise UnavailableError(
             f"a replica must fit on devices whose links have known rates, but {kinds} has none beyond "
@@ -137,7 +203,7 @@ def sweep_counts(
         )
     if not len(total):
         raise ConfigurationError(
-            f"a mesh must divide the model's sizes and fit on {max(counts)} devices, but none does; "
+            f"a mesh must divide the model's sizes and fit on {count} devices, but none does; "
             "use more devices"
         )
     wide = {a: v[:, None, None, None] for a, v in by_axis.items()}
@@ -147,40 +213,7 @@ def sweep_counts(
         drafts = drafts[:, :, :1]
     m, overlap, meant = _schedules(design, wide, grid)
     m, overlap, meant, redundant = _crossed((m, overlap, meant), _redundant(design, scenario, grid))
-    e = evaluate(
-        design,
-        devices,
-        scenario,
-        batch,
-        axes=wide,
-        microbatches=m,
-        overlap=overlap,
-        drafted=drafts,
-        setting=setting,
-        redundant=redundant,
-    )
-    seconds = e.seconds(clock)
-    shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), meant.shape, batch.shape)
-    user = np.broadcast_to(e.per_user(clock), shape)
-    fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, meant), batch >= m), shape)
-    axes = {**wide, "microbatches": m, "overlap": overlap, "drafted": drafts}
-    if np.any(redundant):
-        axes["redundant"] = redundant
-    found = {}
-    for count in counts:
-        replicas = np.floor(count / total)[:, None, None, None]
-        gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
-        where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
-        best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
-        points = tuple(
-            _point(np.unravel_index(i, shape), user, gpu, {**axes, "replicas": replicas}, batch, shape, name)
-            for i in best
-        )
-        found[count] = Swept(points, int(np.prod(shape)), len(where))
-    return found
-
-
-_Grid4: TypeAlias = NDArray[np.float64]
+    return Space(wide, total[:, None, None, None], batch, drafts, m, overlap, meant, redundant)
 
 
 def _schedules(

@@ -13,7 +13,10 @@ from math import prod
 
 from mutations.anatomy import parts
 from mutations.registry import rule
+from mutations.start import starting_designs
 from rooflang.design import Design, Fusion, Op, State
+from rooflang.errors import LoweringError
+from rooflang.lower import lower
 from rooflang.typing import operand_type
 
 
@@ -33,6 +36,22 @@ def expanded(model: Design) -> Design | None:
                 again = True
                 break
     return None if found is model else found
+
+
+def prompt_designs(model: Design) -> tuple[Design, ...]:
+    """Conventional structures for prefill: those of the model, and of its widened form where it has one.
+
+    The widened form is left out where it cannot be placed: rows dealt out to the ranks that share its heads.
+    """
+    found = list(starting_designs(model))
+    wide = expanded(model)
+    for design in starting_designs(wide) if wide is not None else ():
+        try:
+            lower(design)
+        except LoweringError:
+            continue
+        found.append(design.with_(name=f"{design.name}, latent written out"))
+    return tuple(found)
 
 
 def _widened(design: Design) -> Iterator[tuple[str, str, str]]:
