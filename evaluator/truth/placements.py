@@ -14,10 +14,11 @@ from rooflang.design import Design
 Structures = Callable[[Design], Sequence[Design]]
 """The conventional structures of a model: axes `dp`, `tp` (and `pp`) of one pool, sizes as placeholders."""
 
+# By form: titles of its structure, the first that a model has. A dense model has one for all of `tep` and `tp`.
 _TITLES = {
-    "dp": "DP attention + EP",
-    "tep": "TP attention + EP on whole tokens",
-    "tp": "TP attention + TP experts",
+    "dp": ("DP attention + EP",),
+    "tep": ("TP attention + EP on whole tokens", "TP attention + EP"),
+    "tp": ("TP attention + TP experts", "TP attention + EP on whole tokens", "TP attention + EP"),
 }
 
 
@@ -53,8 +54,8 @@ class Placements:
 
     def _placed(self, point: Point, form: str, size: int) -> Placed:
         design = design_at(point)
-        found = _structures(self.structures, design)
-        structure = next((s for s in found if s.name == f"{design.name}: {_TITLES[form]}"), found[0])
+        found = {s.name.partition(": ")[2]: s for s in _structures(self.structures, design)}
+        structure = next(found[title] for title in _TITLES[form] if title in found)
         dp, tp = (float(size), 1.0) if form == "dp" else (1.0, float(size))
         return Placed(structure, {"dp": dp, "tp": tp})
 
