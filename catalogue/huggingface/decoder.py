@@ -243,7 +243,7 @@ def _dtype(view: View) -> None:
 def _positions(view: View, family: Family, hidden: int) -> None:
     """Embeddings of absolute positions have no part: say how many parameters are left out."""
     limit = view.size_or_none("max_position")
-    if not view.count("hidden_size_per_layer_input"):
+    if view.off("hidden_size_per_layer_input"):
         view.use("vocab_size_per_layer_input")
     if view.flag("lm_head_bias"):
         view.assume("The output projection's bias is left out.")

@@ -127,7 +127,7 @@ def _recurrent(view: View, family: Family, count: int) -> list[str] | None:
 
 def _windowed(view: View, family: Family, count: int) -> list[str]:
     """Attention everywhere, with windows or chunks in some layers."""
-    if view.raw("attention_chunk_size") is not None and family.nope_period:
+    if family.nope_period and view.raw("attention_chunk_size") is not None:
         turning = rotating(view, family, count, [])
         return ["chunked" if turns else "full" for turns in turning]
     window = view.size_or_none("window") if view.raw("window") not in (0, -1) else None

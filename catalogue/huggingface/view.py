@@ -47,6 +47,10 @@ class View:
         """Whether the config states it (null does not count); reading is left to others."""
         return any(self._values.get(key) is not None for key in _names(role))
 
+    def off(self, key: str) -> bool:
+        """Whether the key is absent, null, false, 0 or empty; reading is left to others."""
+        return _off(self._values.get(key))
+
     def assume(self, sentence: str) -> None:
         """Note what the config does not say and was inferred."""
         if sentence not in self.assumptions:

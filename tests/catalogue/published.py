@@ -72,7 +72,8 @@ PUBLISHED: dict[str, Published] = {
         _of("qwen3", 1024, 3072, 28, 16, 8, 151936, head_dim=128, attention_bias=False, **_TIED), 596_049_920
     ),
     "qwen3-4b": Published(
-        _of("qwen3", 2560, 9728, 36, 32, 8, 151936, head_dim=128, attention_bias=False, **_TIED), 4_022_468_096
+        _of("qwen3", 2560, 9728, 36, 32, 8, 151936, head_dim=128, attention_bias=False, **_TIED),
+        4_022_468_096,
     ),
     "qwen1.5-moe-a2.7b": Published(
         _of(
@@ -90,7 +91,9 @@ PUBLISHED: dict[str, Published] = {
         30_532_122_624,
     ),
     "phi-3-mini-4k": Published(_of("phi3", 3072, 8192, 32, 32, 32, 32064), 3_821_079_552),
-    "phi-4": Published(_of("phi3", 5120, 17920, 40, 40, 10, 100352, partial_rotary_factor=1.0), 14_659_507_200),
+    "phi-4": Published(
+        _of("phi3", 5120, 17920, 40, 40, 10, 100352, partial_rotary_factor=1.0), 14_659_507_200
+    ),
     "phi-2": Published(
         _of("phi", 2560, 10240, 32, 32, 32, 51200, hidden_act="gelu_new", partial_rotary_factor=0.4),
         2_779_683_840, missing=51_200,
@@ -151,8 +154,8 @@ PUBLISHED: dict[str, Published] = {
             "model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "vocab_size": 100352,
             "max_seq_len": 32768, "attn_config": {"kv_n_heads": 8, "clip_qkv": 8, "rope_theta": 500000},
             "ffn_config": {
-                "ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4, "ffn_act_fn": {"name": "silu"},
-                "moe_normalize_expert_weights": 1,
+                "ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4,
+                "ffn_act_fn": {"name": "silu"}, "moe_normalize_expert_weights": 1,
             },
         },
         131_596_523_520,
@@ -240,8 +243,8 @@ PUBLISHED: dict[str, Published] = {
     ),
     "gpt2": Published(
         {
-            "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "n_ctx": 1024,
-            "vocab_size": 50257, "activation_function": "gelu_new",
+            "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+            "n_ctx": 1024, "vocab_size": 50257, "activation_function": "gelu_new",
         },
         124_439_808, missing=786_432,
     ),
@@ -255,8 +258,8 @@ PUBLISHED: dict[str, Published] = {
     "falcon-7b": Published(
         {
             "model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71,
-            "vocab_size": 65024, "multi_query": True, "parallel_attn": True, "new_decoder_architecture": False,
-            "bias": False, "alibi": False, "torch_dtype": "bfloat16",
+            "vocab_size": 65024, "multi_query": True, "parallel_attn": True,
+            "new_decoder_architecture": False, "bias": False, "alibi": False, "torch_dtype": "bfloat16",
         },
         6_921_720_704,
     ),
@@ -300,8 +303,8 @@ PUBLISHED: dict[str, Published] = {
     "kimi-linear-48b-a3b": Published(
         _of(
             "kimi_linear", 2304, 9216, 27, 32, 32, 163840, q_lora_rank=None, **_MLA, num_experts=256,
-            moe_intermediate_size=1024, num_experts_per_token=8, num_shared_experts=1, first_k_dense_replace=1,
-            moe_layer_freq=1, mla_use_nope=True, moe_router_activation_func="sigmoid",
+            moe_intermediate_size=1024, num_experts_per_token=8, num_shared_experts=1,
+            first_k_dense_replace=1, moe_layer_freq=1, mla_use_nope=True, moe_router_activation_func="sigmoid",
             linear_attn_config={
                 "full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
                 "short_conv_kernel_size": 4,
