@@ -106,7 +106,10 @@ def chance_of_rank(ranks: Value, experts: Value, picks: Value) -> Value:
     others = np.asarray(experts - experts / ranks, dtype=float)
     missing: Value = np.ones_like(others)
     for i in range(int(np.max(picks))):
-        missing = missing * np.clip((others - i) / (np.asarray(experts) - i), 0.0, 1.0)
+        left = np.maximum(np.asarray(experts) - i, 1.0)  # picks beyond all experts find none left
+        missing = missing * np.clip((others - i) / left, 0.0, 1.0)
+        if not np.any(missing):
+            break
     return 1.0 - missing
 
 

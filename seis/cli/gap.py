@@ -71,7 +71,7 @@ def gap(
     kind = load_device(device)
     scenario = Scenario(cached)
     degrees = {"tp": tp, "dp": dp, "ep": ep, "pp": pp, "cp": cp}
-    if design.placement.meshes or any(degrees.values()) or replicas:
+    if design.placement.meshes or any(d is not None for d in (*degrees.values(), replicas)):
         asked = Asked(
             kind.name, count, cached, max(1, round(sequences)), degrees, {}, replicas, None, mtp, "achievable"
         )

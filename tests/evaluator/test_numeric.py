@@ -90,3 +90,8 @@ def test_certain_routing_is_below_every_other():
     assert (
         float(Numeric(symbols, "certain")(routing("copies", 64, 256, 8, symbol("T"), tag="t"))) == 5000 / 64
     )
+
+
+def test_picking_more_than_there_are_needs_every_rank():
+    assert float(chance_of_rank(4.0, 16.0, 20.0)) == 1
+    assert float(chance_of_rank(1.0, 16.0, 20.0)) == 1
