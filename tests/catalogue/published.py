@@ -304,7 +304,8 @@ PUBLISHED: dict[str, Published] = {
         _of(
             "kimi_linear", 2304, 9216, 27, 32, 32, 163840, q_lora_rank=None, **_MLA, num_experts=256,
             moe_intermediate_size=1024, num_experts_per_token=8, num_shared_experts=1,
-            first_k_dense_replace=1, moe_layer_freq=1, mla_use_nope=True, moe_router_activation_func="sigmoid",
+            first_k_dense_replace=1, moe_layer_freq=1, mla_use_nope=True,
+            moe_router_activation_func="sigmoid",
             linear_attn_config={
                 "full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
                 "short_conv_kernel_size": 4,

@@ -72,10 +72,11 @@ def test_keys_for_one_thing_that_disagree() -> None:
         (
             {
                 "model_type": "jamba", "hidden_size": 4096, "intermediate_size": 14336,
-                "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536, "num_experts": 16,
-                "num_experts_per_tok": 2, "attn_layer_period": 8, "attn_layer_offset": 4,
-                "expert_layer_period": 2, "expert_layer_offset": 1, "mamba_d_state": 16, "mamba_d_conv": 4,
-                "mamba_expand": 2, "mamba_dt_rank": 256,
+                "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+                "vocab_size": 65536, "num_experts": 16, "num_experts_per_tok": 2,
+                "attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2,
+                "expert_layer_offset": 1, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2,
+                "mamba_dt_rank": 256,
             },
             "Mamba layers of the first version",
         ),

@@ -12,20 +12,22 @@ from rooflang.lower import lower
 from rooflang.lowered import Lowered
 
 SECTIONS = ("embed", "attention", "moe", "mlp", "head")
-BATCH = [("embed", "B", "dp"), ("attention", "B", "dp"), ("mlp", "B", "dp"), ("head", "B", "dp")]
-HEADS = [("attention", dim, "tp") for dim in ("H", "G", "IH")]
+BATCH = [
+    ("embed", "B", "dp"),
+    ("attention", "B", "dp"),
+    ("mixer", "B", "dp"),
+    ("mlp", "B", "dp"),
+    ("head", "B", "dp"),
+]
+# Names that models of the catalogue give to what one axis may cut together.
+HEADS = [("attention", dim, "tp") for dim in ("H", "IH", "K", "K2", "G")]
+HEADS += [("mixer", "HK", "tp")]
 WIDTHS = [("shared", "FS", "tp"), ("mlp", "FD", "tp"), ("head", "V", "tp")]
-ROWS = [("attention", rows, "cp") for rows in ("S", "W", "N4", "N128")]
+ROWS = [("attention", rows, "cp") for rows in ("S", "W", "W2", "N2", "N4", "N128")]
 
 
 def shards(*lines: tuple[str, str, str]) -> tuple[Shard, ...]:
     return tuple(Shard(target, dim, tuple(axes.split())) for target, dim, axes in lines)
-
-
-def heads(name: str) -> list[tuple[str, str, str]]:
-    """Grouped-query models cut K (their G are query heads of one K); the others H, G and IH."""
-    grouped = name.startswith(("llama", "gpt"))
-    return [("attention", "K", "tp")] if grouped else HEADS
 
 
 def placed(name: str, kind: str) -> Design:
@@ -36,9 +38,9 @@ def placed(name: str, kind: str) -> Design:
         case "data":
             place = Placement((one["dp"],), shards(*BATCH, ("moe", "B", "dp")))
         case "tensor":
-            place = Placement((one["tp"],), shards(*heads(name), *WIDTHS, ("experts", "E", "tp")))
+            place = Placement((one["tp"],), shards(*HEADS, *WIDTHS, ("experts", "E", "tp")))
         case "tensor, narrow experts":
-            place = Placement((one["tp"],), shards(*heads(name), *WIDTHS, ("experts", "F", "tp")))
+            place = Placement((one["tp"],), shards(*HEADS, *WIDTHS, ("experts", "F", "tp")))
         case "data and expert":
             place = Placement((one["dp"],), shards(*BATCH, ("moe", "B", "dp"), ("experts", "E", "dp")))
         case "context":
@@ -77,7 +79,7 @@ def test_lowers(name: str, kind: str) -> None:
 
 
 def test_tensor_parallel_attention_ends_in_one_all_reduce() -> None:
-    for name, path in (("llama", "layer.attention"), ("deepseek-v3", "sparse.attention")):
+    for name, path in (("llama-3.1-70b", "layer.attention"), ("deepseek-v3", "sparse.attention")):
         assert collectives(lower(placed(name, "tensor")), path) == Counter(all_reduce=1)
     # CSA adds the indexer's sum over its heads.
     v4 = lower(placed("deepseek-v4-pro", "tensor"))
@@ -92,7 +94,7 @@ def test_tensor_parallel_experts_share_one_all_reduce_with_the_shared_expert() -
 
 @pytest.mark.parametrize("kind", ["data and expert", "experts apart"])
 def test_expert_parallel_dispatches_rows_ids_and_shares_and_combines_once(kind: str) -> None:
-    for name, path in (("deepseek-v4-flash", "pair.hca.moe"), ("gpt-oss", "pair.full.moe")):
+    for name, path in (("deepseek-v4-flash", "pair.hca.moe"), ("gpt-oss-120b", "pair.full.moe")):
         assert collectives(lower(placed(name, kind)), path) == Counter(dispatch=3, combine=1)
 
 

@@ -73,7 +73,7 @@ def test_text_of_the_model_reads_back(name: str) -> None:
 
 def placed(design: Design) -> Design:
     ((heads, *_),) = {p.heads for same in kinds(design.program, "attention").values() for p in same}
-    shards = (Shard("attention", "B", ("dp",)), *(Shard("attention", d, ("tp",)) for d in heads))
+    shards = (Shard("mixer", "B", ("dp",)), *(Shard("mixer", d, ("tp",)) for d in heads))
     mesh = Mesh("main", (("dp", 2), ("tp", 4)))
     return design.with_(pools=(Pool("main", "h100-sxm", 8),), placement=Placement((mesh,), shards))
 
