@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class Local:
         return found
 
 
+@lru_cache(maxsize=4096)
 def cells(op: LocalOp, grid: Grid) -> Layout:
     """How the op's tokens and rows are cut: what the result and the operands say per axis."""
     found: dict[tuple[str, str], None] = {}

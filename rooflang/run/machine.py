@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from rooflang.dtype import index_dim
 from rooflang.layout import Partial
 from rooflang.lowered import LocalOp, Tensor, Unit
 from rooflang.run import attention, caches, functions, linear, moves, recurrence
@@ -78,9 +80,11 @@ class Machine:
         where = unit.path
         try:
             self._load(unit, environment, pools)
-            for op in unit.ops:
+            for op, done in zip(unit.ops, _done(unit), strict=True):
                 where = ".".join(p for p in (unit.path, op.section, op.result.name) if p)
                 pools[op.result.pool].values[op.result.name] = self.run(op, unit, pools)
+                for pool, name in done:
+                    pools[pool].values.pop(name, None)
             where = unit.path
             return self._leave(unit, pools)
         except ExecutionError as error:
@@ -153,6 +157,32 @@ class Machine:
                 )
             into[name] = value
         return Outcome(outputs, states, tuple(failures))
+
+
+@lru_cache(maxsize=4096)
+def _done(unit: Unit) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """By operator: the values (pool, name) that nothing needs after it, so that they need not be held.
+
+    Choices are asked for wherever rows are routed by them, under the name in a layout or an attribute.
+    """
+    kept = {t.name for _, t in unit.outputs} | {t.name for _, t in final_states(unit)}
+    kept |= {t.name for op in unit.ops for t in _choices(op)}
+    last: dict[tuple[str, str], int] = {}
+    for number, op in enumerate(unit.ops):
+        for tensor in (op.result, *(u.tensor for u in op.operands)):
+            if tensor.kind == "value" and tensor.name not in kept:
+                last[tensor.pool, tensor.name] = number
+    found: list[list[tuple[str, str]]] = [[] for _ in unit.ops]
+    for value, number in last.items():
+        found[number].append(value)
+    return tuple(map(tuple, found))
+
+
+def _choices(op: LocalOp) -> Iterator[Tensor]:
+    """Values of an operator that hold positions."""
+    for tensor in (op.result, *(t for u in op.operands for t in (u.tensor, u.index) if t is not None)):
+        if index_dim(tensor.dtype) is not None:
+            yield tensor
 
 
 def _own(unit: Unit) -> frozenset[str]:

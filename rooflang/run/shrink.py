@@ -22,7 +22,10 @@ from rooflang.size import Size
 
 SERIES = "Z"  # the two series of an overlapping pool
 CONTEXT = 8  # tokens per sequence after the last step
-_AXES = {0: ((3,), (2, 3), (2, 3, 4), (2, 2, 2, 3)), 1: ((2,), (3, 2), (3, 2, 4), (2, 2, 3, 2))}
+# Few ranks: what a dimension divides by multiplies over the axes that cut it, and so do partial sums.
+_AXES = {0: ((3,), (2, 3), (2, 2, 3), (2, 2, 2, 3)), 1: ((2,), (3, 2), (3, 2, 2), (3, 2, 2, 2))}
+# Blocks that divide each other, so that a dimension in several of them stays short.
+_BLOCKS = (2, 4, 8, 3, 5, 7)
 _SPANS = (2, 3, 4, 5, 6)
 _WINDOWS = (3, 5, 4, 6, 2)
 
@@ -167,7 +170,7 @@ def small_meshes(
 def _literals(facts: Facts, variant: int) -> dict[tuple[str, int], int]:
     found: dict[tuple[str, int], int] = {}
     choices: dict[str, Sequence[int]] = {
-        "every": _SPANS, "window": _WINDOWS[variant % 2 :], "block": (2, 3, 4, 5, 7),
+        "every": _SPANS, "window": _WINDOWS[variant % 2 :], "block": _BLOCKS,
         "groups": (4, 5, 6, 7), "keep": (2, 3, 4, 5),
     }  # fmt: skip
     for kind, table in choices.items():

@@ -74,7 +74,8 @@ def solve(facts: Facts, step: dict[int, int], variant: int) -> dict[int, int]:
         if forced:
             yield from (f for f in forced[:1] if f % need == 0 and f >= least)
             return
-        first = -(-least // need) + (1 if variant % 2 else 0)
+        # The second assignment has other sizes; where many ranks cut a dimension, other meshes see to that.
+        first = -(-least // need) + (1 if variant % 2 and need < 4 else 0)
         yield from (need * m for m in islice(count(first), 14))
 
     def search(position: int) -> bool:
