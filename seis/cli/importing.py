@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from catalogue.huggingface import Imported
 
 MAXIMUM_SHOWN = 12
+REST = (
+    "These keys may change what a step computes, and are left out. Write the design\n"
+    "with --output, complete it by hand (docs/rooflang.md), and use the .roof file in\n"
+    "place of the model."
+)
 
 
 def import_(
@@ -80,10 +85,7 @@ def _print(found: Imported, figures: dict[str, Any], output: Path | None) -> Non
     _listed("Assumed", list(found.assumptions))
     _listed("Not understood", [f"{n.key} = {_short(n.value)}" for n in found.not_understood])
     if found.not_understood:
-        out.print(
-            "These keys may change what a step computes, and are left out. Write the design with --output,\n"
-            "complete it by hand (docs/rooflang.md), and use the .roof file in place of the model."
-        )
+        out.print(REST)
     if output is not None:
         out.print(f"\nThe design is in {sentence(str(output))}.")
 

@@ -29,19 +29,22 @@ def layers(facts: Architecture | DeepSeekV4) -> list[tuple[str, str]]:
     """Rows about the layers: how tokens are mixed, and the feed-forward parts."""
     if not isinstance(facts, Architecture):
         kinds = Counter(kind.partition("_")[0] for kind in facts.kinds())
-        mixing = "; ".join(f"{n} {kind.upper()}" for kind, n in kinds.items())
+        mixing = "; ".join(f"{n} x {kind.upper()}" for kind, n in kinds.items())
         return [
             ("layers", str(facts.layers)),
             ("token mixing", mixing),
-            ("feed-forward", f"{facts.experts_per_token} of {facts.experts} experts of {facts.expert_width}"),
+            (
+                "feed-forward",
+                f"top {facts.experts_per_token} of {facts.experts} experts of {facts.expert_width:,}",
+            ),
             ("draft layers", str(facts.draft_layers)),
         ]
     mixers = Counter(_mixer(x.mixer) for x in facts.layers if x.mixer is not None)
     feeds = Counter(_feed(f) for x in facts.layers for f in (x.feed, x.beside) if f is not None)
     rows = [
         ("layers", str(len(facts.layers))),
-        ("token mixing", "; ".join(f"{n} {kind}" for kind, n in mixers.items())),
-        ("feed-forward", "; ".join(f"{n} {kind}" for kind, n in feeds.items())),
+        ("token mixing", "; ".join(f"{n} x {kind}" for kind, n in mixers.items())),
+        ("feed-forward", "; ".join(f"{n} x {kind}" for kind, n in feeds.items())),
     ]
     if facts.draft:
         rows.append(("draft layers", str(len(facts.draft))))
@@ -125,4 +128,4 @@ def _feed(feed: FeedForward) -> str:
         return f"dense of {feed.width:,}"
     shared = f" + shared {feed.shared_width:,}" if feed.shared_width else ""
     identity = f" + {feed.identity} identity" if feed.identity else ""
-    return f"{feed.chosen} of {feed.count}{identity} experts of {feed.width:,}{shared}"
+    return f"top {feed.chosen} of {feed.count}{identity} experts of {feed.width:,}{shared}"

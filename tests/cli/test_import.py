@@ -51,7 +51,7 @@ def test_what_was_not_understood_is_told_with_what_to_do(seis: Seis, tmp_path: P
     assert ran.code == 0
     assert "- memory_layers = [1, 2]" in ran.out
     assert "- No reader knows the model_type novel" in ran.out
-    assert "use the .roof file" in ran.out
+    assert "use the .roof file in\nplace of the model" in ran.out
     assert seis("import", ".", "--json").document["not_understood"] == [
         {"key": "memory_layers", "value": [1, 2]}
     ]
