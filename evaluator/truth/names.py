@@ -89,7 +89,7 @@ def device_of(text: str) -> Device | None:
 # Storage formats by their words in a measurement, narrowest first.
 _FORMATS = (
     ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("int4", "int4"), ("w4a", "int4"), ("fp4", "mxfp4"),
-    ("fp8", "fp8"), ("float8", "fp8"), ("int8", "fp8"), ("bf16", "bf16"), ("bfloat16", "bf16"),
+    ("fp8", "fp8"), ("float8", "fp8"), ("int8", "int8"), ("bf16", "bf16"), ("bfloat16", "bf16"),
     ("half", "bf16"), ("fp16", "bf16"), ("float16", "bf16"),
 )  # fmt: skip
 

@@ -30,16 +30,17 @@ _COLLECTIVES = {
 def operator_seconds(row: Row, device: Device) -> float:
     """Least seconds of an `operator` row. Raises UnplacedError."""
     name = row.text("operator").partition("(")[0]
+    words = f"{row.text('operator')} {row.text('format')}".lower()
     sizes = {key.lower(): int(value) for key, value in _SIZE.findall(row.text("shape"))}
     form = format_of_words(row.text("format").partition("kv=")[0]) or "bf16"
     kv = format_of_words(row.text("format").partition("kv=")[2]) or form
     try:
-        return _operator(name, sizes, form, kv, device)
+        return _operator(name, sizes, form, kv, device, words)
     except KeyError as missing:
         raise UnplacedError(f"the shape of {name} does not say {missing}, so its work is not known") from None
 
 
-def _operator(name: str, s: Mapping[str, int], form: str, kv: str, device: Device) -> float:
+def _operator(name: str, s: Mapping[str, int], form: str, kv: str, device: Device, words: str) -> float:
     if name in _COLLECTIVES:
         design = singles.collective(_COLLECTIVES[name], s["elements"], s["gpus"])
         return _links(design, device, 1.0)
@@ -48,7 +49,8 @@ def _operator(name: str, s: Mapping[str, int], form: str, kv: str, device: Devic
             return _compute(singles.gemm(s["m"], s["n"], s["k"], form), device, form)
         case "moe_grouped_gemm":
             tp, ep = s.get("moe_tp", 1), s.get("moe_ep", 1)
-            design = singles.experts(s["h"], s["i"], s["e"], s["topk"], form, tp, ep)
+            matrices = 2 if "nemotron" in words else 3
+            design = singles.experts(s["h"], s["i"], s["e"], s["topk"], form, tp, ep, matrices)
             return _compute(design, device, form, float(s["tokens"]))
         case "attention_decode":
             heads = s["kv_heads"]
@@ -69,13 +71,15 @@ def _operator(name: str, s: Mapping[str, int], form: str, kv: str, device: Devic
             design = singles.attention(s["heads"], 1, 192, 128, s["seqlen"], kv)
             return _compute(design, device, _narrower(form, kv), float(s["b"]), s["seqlen"] // 2)
         case "moe_all2all_dispatch" | "moe_all2all_combine":
-            return _exchange(device, s["ep"], s["tokens"], s["h"], s["e"], s["topk"], "fp8")
+            row_format = "fp8" if "deepep" in words else "mxfp4"  # others may send values of 4 bits
+            return _exchange(device, s["ep"], s["tokens"], s["h"], s["e"], s["topk"], row_format)
     raise UnplacedError(f"the work of {name} is not described by any design of one operator here")
 
 
 def _seen(sizes: Mapping[str, int], rows: int) -> int:
     """Rows that a query sees: a window cuts them."""
-    return max(1, min(rows, sizes.get("window", rows) or rows))
+    window = sizes.get("window") or sizes.get("window_size") or rows
+    return max(1, min(rows, window))
 
 
 def kernel_fraction(row: Row, device: Device) -> float:

@@ -14,7 +14,7 @@ from rooflang.design import Design
 Structures = Callable[[Design], Sequence[Design]]
 """The conventional structures of a model: axes `dp`, `tp` (and `pp`) of one pool, sizes as placeholders."""
 
-# By form: titles of its structure, the first that a model has. A dense model has one for all of `tep` and `tp`.
+# By form: titles of its structure, the first that a model has. A dense model has one for both `tep` and `tp`.
 _TITLES = {
     "dp": ("DP attention + EP",),
     "tep": ("TP attention + EP on whole tokens", "TP attention + EP"),

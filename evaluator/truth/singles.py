@@ -77,19 +77,24 @@ output o""",
 
 
 @lru_cache(maxsize=1024)
-def experts(hidden: int, width: int, count: int, picks: int, form: str, tp: int, ep: int) -> Design:
-    """The products of routed gated experts, cut over `tp` in width and `ep` in experts; tokens are whole."""
+def experts(
+    hidden: int, width: int, count: int, picks: int, form: str, tp: int, ep: int, matrices: int
+) -> Design:
+    """The products of routed experts of two matrices, or gated ones of three; tokens are whole.
+
+    Widths are cut over `tp`, experts over `ep`.
+    """
+    gate = f"weight gate: {form}[E, D, F]\ng = einsum(x, gate[chosen] -> B Q k F)\nh = swiglu(g, u)"
     return _design(
         f"D={hidden} F={width} E={count} k={picks}",
         f"""input x: bf16[B, Q, D]
 input chosen: index<E>[B, Q, k]
 input share: bf16[B, Q, k]
 section experts {{
-weight gate, up: {form}[E, D, F]
+weight up: {form}[E, D, F]
 weight down: {form}[E, F, D]
-g = einsum(x, gate[chosen] -> B Q k F)
 u = einsum(x, up[chosen] -> B Q k F)
-h = swiglu(g, u)
+{gate if matrices == 3 else "h = relu(u)"}
 y = einsum(h, down[chosen], share -> B Q D)
 }}
 output y""",

@@ -120,6 +120,8 @@ def test_a_favoured_device_gives_every_credit() -> None:
     assert fast.flops_per_second["bf16"] == plain.flops_per_second["fp8"]
     assert lifted(plain, "fp4").flops_per_second == lifted(plain, "fp8").flops_per_second  # it has no FP4
     assert lifted(plain, "bf16") == plain
+    a100 = load_device("a100-80-sxm")  # no FP8, but integers of 8 bits
+    assert lifted(a100, "fp8").flops_per_second["bf16"] == a100.flops_per_second["int8"]
 
 
 def test_precision_narrows_matrices_and_nothing_else() -> None:
