@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from rooflang.node import Node, node
@@ -201,3 +202,18 @@ def walk(
         yield path, statement
         if isinstance(statement, Section | Repeat):
             yield from walk(statement.body, (*path, statement.name))
+
+
+@lru_cache(maxsize=4096)
+def reads(body: tuple[Statement, ...]) -> frozenset[str]:
+    """Names that statements read from outside: used before they are assigned or declared here."""
+    found: set[str] = set()
+    known: set[str] = set()
+    for _, statement in walk(body):
+        if isinstance(statement, Op):
+            found.update(n for o in statement.operands for n in (o.name, o.index) if n and n not in known)
+            if statement.operator != "append":
+                known.add(statement.result)
+        elif not isinstance(statement, Section | Repeat):
+            known.add(statement.name)
+    return frozenset(found)

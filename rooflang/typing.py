@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from rooflang.design import Input, Op, Operand, Program, Repeat, Section, State, Statement, Weight
+from rooflang.design import Input, Op, Operand, Program, Repeat, Section, State, Statement, Weight, reads
 from rooflang.dtype import format_of, index_dim
 from rooflang.errors import DesignError, nearest
 from rooflang.operators import STATE_KINDS, Type, indexed, result_type
@@ -18,6 +18,7 @@ class _Scope:
     """Types by name, what each name is, and where weights, states and inputs were declared.
 
     A name may be declared again in another section (it then hides the first), never in the same one.
+    `kept` are the names by which the repeat at hand and what follows it read values from outside.
     """
 
     sizes: Mapping[str, object]
@@ -25,6 +26,7 @@ class _Scope:
     kinds: dict[str, str] = field(default_factory=dict)
     declared: set[str] = field(default_factory=set)
     states: dict[str, State] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
 
 def type_program(program: Program) -> Mapping[str, Type]:
@@ -33,7 +35,11 @@ def type_program(program: Program) -> Mapping[str, Type]:
     Raises DesignError, naming section and value, for the first statement that is not well-typed.
     """
     scope = _Scope(program.sizes)
-    _visit(program.body, scope, "")
+    for position, statement in enumerate(program.body):
+        if isinstance(statement, Repeat):
+            after = reads(program.body[position + 1 :])
+            scope.kept = reads(statement.body) | after | frozenset(program.outputs)
+        _visit((statement,), scope, "")
     for name in program.outputs:
         if name not in scope.types:
             raise DesignError(
@@ -80,7 +86,7 @@ def _visit_repeat(repeat: Repeat, scope: _Scope, path: str) -> None:
     _visit(repeat.body, scope, f"{where}.")
     for name, type_ in before.items():
         after = scope.types[name]
-        if kinds[name] == "value" and after.dims != type_.dims:
+        if kinds[name] == "value" and after.dims != type_.dims and name in scope.kept:
             raise DesignError(
                 f"a value carried from layer to layer must keep its dims, but {name!r} enters with "
                 f"[{', '.join(type_.dims)}] and leaves with [{', '.join(after.dims)}]",

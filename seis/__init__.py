@@ -1,7 +1,7 @@
 """The door to SEIS: what users import, and the command line.
 
 >>> from seis import load_model
->>> load_model("llama").name
+>>> load_model("llama-3.1-70b").name
 'llama-3.1-70b'
 
 Each name is imported when it is first used, so that importing `seis` costs nothing.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from catalogue.compressed import DeepSeekV4, Engram
 from catalogue.huggingface.errors import ConfigError
 from catalogue.huggingface.patterns import HOW_TO
 from catalogue.huggingface.quantization import Scheme
 from catalogue.huggingface.view import View
 
-if TYPE_CHECKING:
-    from catalogue.models.deepseek_v4 import DeepSeekV4
-
 _RATIOS = (0, 4, 128)
+_SHARED_RATIOS = (0, 1, 2)
 
 
 def is_v4(view: View) -> bool:
@@ -22,14 +19,14 @@ def is_v4(view: View) -> bool:
 
 def read(view: View, scheme: Scheme) -> DeepSeekV4:
     """The facts of a DeepSeek-V4 model."""
-    from catalogue.models.deepseek_v4 import DeepSeekV4
-
     layers, ratios = view.size("layers"), view.items("compress_ratios") or []
-    odd = sorted({str(r) for r in ratios if r not in _RATIOS})
-    if odd or view.has("kv_source_layer_ids"):
+    sources = _layers(view, "kv_source_layer_ids")
+    known = _SHARED_RATIOS if sources else _RATIOS
+    odd = sorted({str(r) for r in ratios if r not in known})
+    if odd:
         raise ConfigError(
-            f"{view.name} must compress by {', '.join(map(str, _RATIOS))}, but compress_ratios holds "
-            f"{', '.join(odd) or 'others'}, which no part describes; {HOW_TO}"
+            f"{view.name} must compress by {', '.join(map(str, known))}, but compress_ratios holds "
+            f"{', '.join(odd)}, which no part describes; {HOW_TO}"
         )
     drafts = view.count("drafts")
     if len(ratios) < layers:
@@ -66,11 +63,40 @@ def read(view: View, scheme: Scheme) -> DeepSeekV4:
         expert_width=view.size("expert_width"),
         shared_experts=view.size("shared_count"),
         hash_layers=view.count("num_hash_layers"),
-        routed_scale=view.number("scale", _scale(view)),
+        routed_scale=view.number("scale", 1.0) if view.has("scale") else _scale(view),
         swiglu_limit=view.number("swiglu_limit", 10.0),
         draft_layers=drafts,
         expert_format=_expert_format(view, scheme),
+        draft_experts=view.count("dspark_n_routed_experts"),
+        draft_experts_per_token=view.count("dspark_num_experts_per_tok"),
+        kv_sources=sources,
+        index_sources=_layers(view, "index_source_layer_ids"),
+        candidates=view.count("candidate_topk_blocks") * view.count("candidate_block_size"),
+        engram=_engram(view),
     )
+
+
+def _layers(view: View, key: str) -> tuple[int, ...]:
+    return tuple(sorted(view.indices(key) or ()))
+
+
+def _engram(view: View) -> Engram | None:
+    """N-grams of 2 and more tokens, hashed by several heads, each to a row of the layer's table."""
+    layers = _layers(view, "engram_layer_ids")
+    if not layers:
+        return None
+    heads, longest = view.size("engram_n_heads"), view.size("engram_max_ngram_size")
+    entries = sum(
+        view.whole("engram_num_embeddings", n, 1) for n in view.items("engram_num_embeddings") or ()
+    )
+    width = view.size("engram_head_dim")
+    view.use("engram_vocab_size", "engram_compressed_vocab_size", "candidate_source_layer_id")
+    view.use("dspark_block_size", "dspark_target_layer_ids", "dspark_markov_rank", "dspark_noise_token_id")
+    view.assume(
+        f"Engram tables ({entries * width / 1e9:.1f} B parameters of fp8) are kept outside device memory and "
+        "not counted; of each token's rows only the projection is."
+    )
+    return Engram(layers, heads * (longest - 1), width, entries)
 
 
 def _expert_format(view: View, scheme: Scheme) -> str:

@@ -37,6 +37,8 @@ class Scheme:
 
         Without `implied` only a rule that names it counts (heads).
         """
+        if not self.rules and not self.ignored:
+            return self.default if implied else PLAIN
         names = list(modules)
         if any(name in self.ignored for name in names):
             return PLAIN

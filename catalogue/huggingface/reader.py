@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalogue.architecture import Architecture
+from catalogue.compressed import DeepSeekV4
 from catalogue.huggingface import deepseek_v4 as v4
 from catalogue.huggingface.decoder import decoder
 from catalogue.huggingface.errors import ConfigError
@@ -19,7 +20,6 @@ from catalogue.huggingface.view import NotUnderstood, View, text_part
 
 if TYPE_CHECKING:
     from catalogue.models.caches import Kv
-    from catalogue.models.deepseek_v4 import DeepSeekV4
     from rooflang.design import Design
 
 _OTHER = re.compile(r"bert|t5|bart|whisper|clip|vit$|siglip|encoder|wav2vec|sam$|resnet|rwkv|retnet|hyena")

@@ -1,68 +1,116 @@
-"""Grouped-query attention: K key/value heads, each serving G query heads of width C.
+"""Softmax attention with K key/value heads, each serving G query heads of width C (MHA, GQA, MQA, MFA).
 
-Caches hold S rows, or W rows of a sliding window.
+Caches hold S rows, or W rows of a sliding window; values have the width U where it is not C. With an indexer,
+each key/value head reads only the T tokens that its index query scores highest (`sparse`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from catalogue.architecture import GroupedQuery
+from catalogue.models import sparse
 from catalogue.models.blocks import Block
-from catalogue.models.caches import stored
+from catalogue.models.context import Context
+from rooflang.size import minimum, symbol
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedQuery:
-    """`weights` and `cache` are storage formats, `block` the elements per scale of a narrow cache."""
-
-    weights: str
-    cache: str
-    block: int
-    head_dim: int
-    theta: float
-    biases: bool = False
-    sinks: bool = False
-
-
-def grouped_query(a: Block, g: GroupedQuery, h: str, window: int | None = None) -> str:
-    """The attended value of width D; `window` limits it to the last tokens."""
-    rows = "S" if window is None else "W"
-    a.weight(g.weights, "D K G C", "wq")
-    a.weight(g.weights, "D K C", "wk", "wv")
-    a.weight(g.weights, "K G C D", "wo")
-    if g.biases:
-        a.weight(g.weights, "K G C", "q_bias")
-        a.weight(g.weights, "K C", "k_bias", "v_bias")
-        a.weight(g.weights, "D", "o_bias")
-    for name in ("keys", "values"):
-        if window is None:
-            a.state(g.cache, f"B {rows} K C", name)
-        else:
-            a.state(g.cache, f"B {rows} K C", name, "window", window)
-    with a.kernel():
-        q, k, v = (
-            _biased(a, name, f"einsum({h}, w{name} -> B Q {dims})", g.biases)
-            for name, dims in (("q", "K G C"), ("k", "K C"), ("v", "K C"))
-        )
-    with a.kernel():
-        a.let("q_s", f"scale({q})", by=g.head_dim**-0.5)
-        a.let("q_t", "rope(q_s over C)", last=g.head_dim, theta=g.theta)
-        a.let("k_t", f"rope({k} over C)", last=g.head_dim, theta=g.theta)
-        a.append("keys", stored(a, "k_t", "C", g.cache, g.block))
-        a.append("values", stored(a, v, "C", g.cache, g.block))
-    with a.kernel():
-        a.let("s: f32", f"einsum(q_t, keys -> B Q K G {rows})")
+def write(b: Block, g: GroupedQuery, h: str, ctx: Context) -> str:
+    """The attended value of width D."""
+    kept = g.window or g.chunk
+    s = symbol("S")
+    rows = ctx.dim("S", s) if kept is None else ctx.dim("W", minimum(s, kept))
+    k, heads, c = ctx.dim("K", g.kv_heads), ctx.dim("G", g.heads // g.kv_heads), ctx.dim("C", g.head_dim)
+    u = c if g.value_dim == g.head_dim else ctx.dim("U", g.value_dim)
+    for name, width in (("keys", c), ("values", u)):
+        span = ("append", 1) if kept is None else ("window", kept)
+        b.state(ctx.cache, f"B {rows} {k} {width}", name, *span)
+    _project(b, g, h, ctx, (k, heads, c, u))
+    q = _turn(b, g, ctx, (k, heads, c, u))
+    keys, values, seen = "keys", "values", rows
+    if g.indexer is not None:
+        chosen, seen = sparse.per_head(b, g.indexer, h, k, ctx)
+        keys, values = f"keys[{chosen}]", f"values[{chosen}]"
+    with b.kernel():
+        b.let("s: f32", f"einsum({q}, {keys} -> B Q {k} {heads} {seen})")
         if g.sinks:
-            a.weight("bf16", "K G", "sink")
-        a.let("total", f"logsumexp(s over {rows}{', sink' if g.sinks else ''})")
-        a.let("p", "softmax(s, total)")
-        a.let("o", "einsum(p, values -> B Q K G C)")
-    with a.kernel():
-        attended = _biased(a, "o", "einsum(o, wo -> B Q D)", g.biases, "y")
-        a.let("x", f"add(x, {attended})")
-    return "x"
+            b.weight("bf16", f"{k} {heads}", "sink")
+        b.let("total", f"logsumexp(s over {seen}{', sink' if g.sinks else ''})")
+        b.let("p", "softmax(s, total)")
+        o = b.let("o", f"einsum(p, {values} -> B Q {k} {heads} {u})")
+        if g.gate or g.head_gate:
+            b.let("open", "sigmoid(gate)")
+            o = b.let("o_g", "mul(o, open)")
+        o = ctx.operand(b, o, u, ctx.output)
+    with b.kernel():
+        return _biased(b, "o", f"einsum({o}, wo -> B Q D)", g, "y")
 
 
-def _biased(a: Block, name: str, call: str, bias: bool, result: str = "") -> str:
-    value = a.let(result or name, call)
-    return a.let(f"{value}_b", f"add({value}, {name}_bias)") if bias else value
+def _project(b: Block, g: GroupedQuery, h: str, ctx: Context, dims: tuple[str, str, str, str]) -> None:
+    """Queries, keys and values (`q`, `k`, `v`), and the output gate."""
+    k, heads, c, u = dims
+    stored, wide, x = ctx.formats.mixer.weights, f"{k} {heads} {c}", ctx.operand(b, h, "D", ctx.formats.mixer)
+    source, wq = x, f"D {wide}"
+    if g.query_rank is not None:
+        r = ctx.dim("R", g.query_rank)
+        b.weight(stored, f"D {r}", "wq_a")
+        b.let("q_a", f"einsum({x}, wq_a -> B Q {r})")
+        with b.kernel():
+            source = ctx.operand(b, ctx.norm(b, "q_a", r, "q_n", "q_a_gain"), r, ctx.formats.mixer)
+        wq = f"{r} {wide}"
+    b.weight(stored, wq, "wq")
+    b.weight(stored, f"D {k} {c}", "wk")
+    if not g.keys_are_values:
+        b.weight(stored, f"D {k} {u}", "wv")
+    gate = f"{k} {heads} {u}" if g.gate else f"{k} {heads}"
+    if g.gate or g.head_gate:
+        b.weight(stored, f"D {gate}", "wgate")
+    b.weight(ctx.output.weights, f"{k} {heads} {u} D", "wo")
+    for name, shape in (("q", wide), ("k", f"{k} {c}"), ("v", f"{k} {u}"), ("o", "D")):
+        if name in g.biases:
+            b.weight("bf16", shape, f"{name}_bias")
+    with b.kernel():
+        _biased(b, "q", f"einsum({source}, wq -> B Q {wide})", g)
+        _biased(b, "k", f"einsum({x}, wk -> B Q {k} {c})", g)
+        if not g.keys_are_values:
+            _biased(b, "v", f"einsum({x}, wv -> B Q {k} {u})", g)
+        if g.gate or g.head_gate:
+            b.let("gate", f"einsum({x}, wgate -> B Q {gate})")
+
+
+def _biased(b: Block, name: str, call: str, g: GroupedQuery, result: str = "") -> str:
+    value = b.let(result or name, call)
+    return b.let(f"{value}_b", f"add({value}, {name}_bias)") if name in g.biases else value
+
+
+def _turn(b: Block, g: GroupedQuery, ctx: Context, dims: tuple[str, str, str, str]) -> str:
+    """Queries and keys normed, scaled and rotated; keys and values appended to their caches."""
+    k, heads, c, u = dims
+    q, key, value = (f"{n}_b" if n in g.biases else n for n in ("q", "k", "k" if g.keys_are_values else "v"))
+    factor = g.scale if g.scale is not None else g.head_dim**-0.5
+    factor *= g.rope.attention_factor if g.rope else 1.0
+    with b.kernel():
+        if g.qk_norm == "head":
+            q = ctx.norm(b, q, c, "q_n", "q_gain" if g.qk_norm_gain else "")
+            key = ctx.norm(b, key, c, "k_n", "k_gain" if g.qk_norm_gain else "")
+        elif g.qk_norm == "whole":
+            q = _normed_whole(b, q, (k, heads, c), "QW", ctx)
+            key = _normed_whole(b, key, (k, c), "KW", ctx)
+        if factor != 1.0:
+            q = b.let("q_s", f"scale({q})", by=factor)
+        if g.rope is not None:
+            last, theta = g.rope.dims, g.rope.theta
+            q = b.let("q_t", f"rope({q} over {c})", last=last, theta=theta)
+            key = b.let("k_t", f"rope({key} over {c})", last=last, theta=theta)
+        b.append("keys", ctx.stored(b, key, c, ctx.cache))
+        b.append("values", ctx.stored(b, value, u, ctx.cache))
+    return q
+
+
+def _normed_whole(b: Block, x: str, dims: tuple[str, ...], stem: str, ctx: Context) -> str:
+    """RMS norm over all heads together: they are laid end to end for it."""
+    total = 1
+    for d in dims:
+        total *= ctx.size(d)
+    whole = ctx.dim(stem, total)
+    b.let(f"{x}_flat", f"merge({x} over {dims[0]} -> B Q {whole})")
+    ctx.norm(b, f"{x}_flat", whole, f"{x}_wide", f"{x}_gain")
+    return b.let(f"{x}_n", f"split({x}_wide over {whole} -> B Q {' '.join(dims)})")

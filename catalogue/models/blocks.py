@@ -101,6 +101,16 @@ class Block:
         self.kernels.setdefault(self._unit().path, []).append(values)
 
     @property
+    def model(self) -> Model:
+        """The program that this is a part of."""
+        block = self
+        while block.parent is not None:
+            block = block.parent
+        if not isinstance(block, Model):
+            raise CatalogueError(f"a section must belong to a model, but {self.name!r} does not")
+        return block
+
+    @property
     def path(self) -> str:
         """The names of the sections and repeats around here and of this one, joined by dots."""
         above = self.parent.path if self.parent is not None and self.parent.parent is not None else ""
@@ -165,9 +175,9 @@ def _by_section(kernels: dict[str, Kernels]) -> Iterator[tuple[str, Kernels]]:
 
 
 def _within(kernels: Kernels, groups: Kernels) -> set[frozenset[str]]:
-    """The kernels as a section sees them that makes these values alone."""
+    """The kernels of several values, as a section sees them that makes these values alone."""
     own = {v for values in groups for v in values}
-    return {frozenset(own.intersection(values)) for values in kernels} - {frozenset()}
+    return {k for values in kernels if len(k := frozenset(own.intersection(values))) > 1}
 
 
 def _joined(groups: Kernels) -> Kernels:

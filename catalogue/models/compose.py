@@ -1,10 +1,10 @@
 """An architecture as a design of one decode step, composed of the parts that its layers are made of.
 
-Sections of a layer: `attention` (any mixer of tokens), and `mlp` or `moe` with `shared` and `experts` in it;
-others: `embed`, `head`, and the draft layer `mtp` with its own `embed` and `head`. Layers of one kind stand
-in one repeat, a period of several kinds in one repeat with a section for each. D is the hidden width, V the
-vocabulary; a part's own dimensions are named where it is written, with a number where two kinds of layers
-need different sizes (K, K2).
+Sections of a layer: `attention`, or `mixer` where it keeps a recurrent state instead of a cache; and `mlp`,
+or `moe` with `shared` and `experts` in it; others: `embed`, `head`, and the draft layer `mtp` with its own
+`embed` and `head`. Layers of one kind stand in one repeat, a period of several kinds in one repeat with a
+section for each. D is the hidden width, V the vocabulary; a part's own dimensions are named where it is
+written, with a number where two kinds of layers need different sizes (K, K2).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalogue.architecture import Architecture, Layer
-from catalogue.models import layer
-from catalogue.models import tips as ends
+from catalogue.models import ends, layer
 from catalogue.models.blocks import Block, Model
 from catalogue.models.caches import Kv
 from catalogue.models.context import Context, Dims

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from rooflang.design import Design, Op, Program, Repeat, Section, State, Statement, Weight
 from rooflang.dtype import format_of, index_dim
@@ -27,13 +28,15 @@ _WORKING = frozenset(("append", "pool", "conv", "scan"))
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A statement in its surroundings: how many layers hold it, and the types and declarations it sees."""
+    """A statement in its surroundings: how many layers hold it, and for an operator the types of its operands
+    as they are used, what each was declared as (None for values) and the type of its index."""
 
     statement: Statement
     count: int
     draft: bool
-    types: dict[str, Type]
-    declared: dict[str, Statement]
+    types: tuple[Type, ...] = ()
+    declared: tuple[Statement | None, ...] = ()
+    indexes: tuple[Type | None, ...] = ()
 
 
 def parameters(design: Design) -> int:
@@ -47,8 +50,13 @@ def mtp_parameters(design: Design) -> int:
 
 
 def active_parameters(design: Design) -> int:
-    """Parameters that one token touches: k of E experts, and all others but the input embedding."""
-    share = {id(w): part for w, part in _shares(design)}
+    """Parameters that one token touches: k of E experts, and all others but the input embedding.
+
+    An embedding that the head reads as well is counted.
+    """
+    share: dict[int, Fraction] = {}
+    for weight, part in _shares(design):
+        share[id(weight)] = max(part, share.get(id(weight), Fraction(0)))
     total = Fraction(0)
     for site in _sites(design.program):
         if isinstance(site.statement, Weight) and not site.draft:
@@ -76,27 +84,23 @@ def flops_per_token(design: Design, context: int) -> int:
     total = 0
     for site in _sites(design.program):
         op = site.statement
-        if isinstance(op, Op) and op.operator == "einsum" and not site.draft and _stored(op, site):
-            names: set[str] = set()
-            for operand in op.operands:
-                names.update(operand_type(operand, site.types, op.result).dims)
+        if isinstance(op, Op) and op.operator == "einsum" and not site.draft and _stored(site):
+            names = {d for t in site.types for d in t.dims}
             total += 2 * site.count * _volume(names - {"B", "Q"}, design, context)
         elif isinstance(op, Op) and op.operator == "scan" and not site.draft:
-            state = set(operand_type(op.operands[0], site.types, op.result).dims)
+            state = set(site.types[0].dims)
             total += (2 * len(op.operands) - 3) * site.count * _volume(state - {"B"}, design, context)
     return total
 
 
-def _stored(op: Op, site: _Site) -> bool:
+def _stored(site: _Site) -> bool:
     """Whether the einsum reads a parameter or a cache (the tensor that makes it a matrix product)."""
-    found = (site.declared.get(o.name) for o in op.operands)
-    return any(isinstance(s, State) or (isinstance(s, Weight) and _is_parameter(s)) for s in found)
+    return any(isinstance(s, State) or (isinstance(s, Weight) and _is_parameter(s)) for s in site.declared)
 
 
-def _sites(program: Program) -> Iterator[_Site]:
-    types: dict[str, Type] = {}
-    declared: dict[str, Statement] = {}
-    yield from _visit(program.body, 1, False, types, declared)
+@lru_cache(maxsize=128)
+def _sites(program: Program) -> tuple[_Site, ...]:
+    return tuple(_visit(program.body, 1, False, {}, {}))
 
 
 def _visit(
@@ -112,14 +116,18 @@ def _visit(
         elif isinstance(statement, Repeat):
             inside = dict(types), dict(declared)
             yield from _visit(statement.body, statement.count, statement.draft, *inside)
-        else:
-            yield _Site(statement, count, draft, types, declared)
-            if not isinstance(statement, Op):
-                types[statement.name] = Type(statement.dims, statement.dtype)
-                declared[statement.name] = statement
-            elif statement.operator != "append":
+        elif isinstance(statement, Op):
+            used = tuple(operand_type(o, types, statement.result) for o in statement.operands)
+            found = tuple(declared.get(o.name) for o in statement.operands)
+            indexes = tuple(types[o.index] if o.index else None for o in statement.operands)
+            yield _Site(statement, count, draft, used, found, indexes)
+            if statement.operator != "append":
                 types[statement.result] = op_type(statement, types, statement.result)
                 declared.pop(statement.result, None)
+        else:
+            yield _Site(statement, count, draft)
+            types[statement.name] = Type(statement.dims, statement.dtype)
+            declared[statement.name] = statement
 
 
 def _is_parameter(weight: Weight) -> bool:
@@ -136,21 +144,21 @@ def _sum_weights(design: Design, draft: bool) -> int:
 
 
 def _shares(design: Design) -> Iterator[tuple[Weight, Fraction]]:
-    """The part of an indexed weight that one token touches: its picks of the experts, no embedding row."""
+    """The part of a weight that one token touches: its picks of the experts, no embedding row, else all."""
     for site in _sites(design.program):
         op = site.statement
         if not isinstance(op, Op):
             continue
-        for operand in op.operands:
-            weight = site.declared.get(operand.name)
-            if operand.index is None or not isinstance(weight, Weight):
+        for weight, ids in zip(site.declared, site.indexes, strict=True):
+            if not isinstance(weight, Weight):
                 continue
-            if op.operator == "gather":
+            if ids is None:
+                yield weight, Fraction(1)
+            elif op.operator == "gather":
                 yield weight, Fraction(0)
-                continue
-            ids = site.types[operand.index]
-            picks = {d for d in ids.dims if d not in ("B", "Q")}
-            yield weight, Fraction(_volume(picks, design, 1), _volume({ids.points_into or ""}, design, 1))
+            else:
+                picks = {d for d in ids.dims if d not in ("B", "Q")}
+                yield weight, Fraction(_volume(picks, design, 1), _volume({ids.points_into or ""}, design, 1))
 
 
 def _elements(weight: Weight, design: Design) -> int:
@@ -165,9 +173,7 @@ def _states(design: Design, context: int) -> Iterator[tuple[State, Fraction, boo
         if isinstance(site.statement, State) and not site.draft:
             found.append(site)
         elif isinstance(site.statement, Op) and site.statement.operator not in _WORKING:
-            attended.update(
-                id(site.declared[o.name]) for o in site.statement.operands if o.name in site.declared
-            )
+            attended.update(id(s) for s in site.declared if isinstance(s, State))
     for site in found:
         state = site.statement
         if isinstance(state, State):

@@ -1,16 +1,31 @@
-"""Facts of one model: the numbers of its published configuration, read from `catalogue/facts`."""
+"""Facts of one model: the keys of its published configuration that matter, read from `catalogue/facts`.
+
+A file holds the keys of the model's Hugging Face `config.json`, spelt as there, and three of our own:
+`source` says where they are from, `precision` how the published weights are stored, and `inferred`, if it is
+there, lists what no published file states.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, TypeVar, get_type_hints
 
 from catalogue.errors import CatalogueError, nearest
 
-Facts = TypeVar("Facts")
+_OWN = ("source", "precision", "inferred")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One file: `config` are the keys of the published configuration."""
+
+    name: str
+    source: str
+    precision: str
+    inferred: tuple[str, ...]
+    config: dict[str, object]
 
 
 @lru_cache(maxsize=1)
@@ -21,7 +36,7 @@ def model_names() -> tuple[str, ...]:
 
 
 def full_name(name: str) -> str:
-    """The catalogued name that `name` spells or abbreviates: `llama` gives `llama-3.1-70b`.
+    """The catalogued name that `name` spells or abbreviates: `step` gives `step-3`.
 
     The path of a config.json, or of a directory with one, names a model too: it is made absolute.
 
@@ -41,31 +56,17 @@ def full_name(name: str) -> str:
         raise CatalogueError(
             f"a model's name must be unique, but {name!r} begins {', '.join(found)}; write more of it"
         )
-    hint = nearest(name, known) or f"; known are {', '.join(known)}"
+    hint = nearest(name, known) or "; `seis models` lists them"
     raise CatalogueError(f"a model must be catalogued, but got {name!r}{hint}")
 
 
-def read(name: str) -> dict[str, Any]:
-    """The JSON object of a catalogued model."""
+def read(name: str) -> Facts:
+    """The facts of a catalogued model. Raises CatalogueError where a file lacks a source or a precision."""
     text = (resources.files("catalogue") / "facts" / f"{name}.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
-
-
-def as_facts(kind: type[Facts], content: dict[str, Any], name: str) -> Facts:
-    """The facts as the family's own record; `family` and `source` stay in the file.
-
-    Raises CatalogueError when a key is missing, unknown, or holds another type than the record says.
-    """
-    given = {k: v for k, v in content.items() if k not in ("family", "source")}
-    wanted = {f.name for f in fields(kind) if f.default is MISSING}  # type: ignore[arg-type]
-    if wanted != set(given):
-        odd = ", ".join(sorted(wanted ^ set(given)))
-        raise CatalogueError(f"facts of {name} must hold the keys of {kind.__name__}, but differ in: {odd}")
-    types = get_type_hints(kind)
-    for key, value in given.items():
-        if isinstance(value, list):
-            given[key] = tuple(value)
-        elif not isinstance(value, types[key]):
-            raise CatalogueError(f"facts of {name}: {key} must be {types[key].__name__}, but got {value!r}")
-    return kind(**given)
+    content: dict[str, object] = json.loads(text)
+    source, precision = content.get("source"), content.get("precision")
+    if not isinstance(source, str) or not isinstance(precision, str):
+        raise CatalogueError(f"facts of {name} must state their source and the model's precision")
+    inferred = content.get("inferred", [])
+    told = tuple(str(sentence) for sentence in inferred) if isinstance(inferred, list) else (str(inferred),)
+    return Facts(name, source, precision, told, {k: v for k, v in content.items() if k not in _OWN})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from catalogue.architecture import Dense, Experts, FeedForward, Format, GroupedQuery, Latent, Layer, Mixer
-from catalogue.errors import CatalogueError
-from catalogue.models import feed, grouped, latent, mixture
+from catalogue.models import attention, feed, latent, moe, recurrent
 from catalogue.models.blocks import Block
 from catalogue.models.context import Context
 
@@ -17,7 +16,8 @@ def write(block: Block, layer: Layer, ctx: Context, late: str = "") -> str:
     """
     mixed = ""
     if layer.mixer is not None:
-        with block.section("attention") as b:
+        attends = isinstance(layer.mixer, GroupedQuery | Latent)
+        with block.section("attention" if attends else "mixer") as b:
             mixed = _mix(b, layer.mixer, _input(b, "h", ctx, ctx.formats.mixer), ctx)
             if not layer.parallel:
                 _add(b, ctx, mixed)
@@ -44,18 +44,18 @@ def _feed(b: Block, part: FeedForward, ctx: Context, parallel: bool) -> str:
     format = ctx.formats.dense if isinstance(part, Dense) else ctx.formats.experts
     u = "h" if parallel else _input(b, "u", ctx, format)
     if isinstance(part, Experts):
-        return mixture.write(b, u, part, ctx)
+        return moe.write(b, u, part, ctx)
     return feed.dense(b, u, part, format, ctx)
 
 
 def _mix(b: Block, mixer: Mixer, h: str, ctx: Context) -> str:
     match mixer:
         case GroupedQuery():
-            return grouped.write(b, mixer, h, ctx)
+            return attention.write(b, mixer, h, ctx)
         case Latent():
             return latent.write(b, mixer, h, ctx)
         case _:
-            raise CatalogueError(f"no writer is known for a mixer of kind {type(mixer).__name__}")
+            return recurrent.write(b, mixer, h, ctx)
 
 
 def _input(b: Block, name: str, ctx: Context, format: Format) -> str:

@@ -17,18 +17,28 @@ def runs(kinds: Sequence[Kind]) -> list[tuple[tuple[Kind, ...], int]]:
     numbers: dict[Kind, int] = {}
     text = [numbers.setdefault(kind, len(numbers)) for kind in kinds]
     end = len(text)
+    # alike[p][i]: for how many layers from i on each is equal to that p layers later.
+    alike = [[0] * (end + 1) for _ in range(end // 2 + 1)]
+    for period in range(1, end // 2 + 1):
+        for i in range(end - period - 1, -1, -1):
+            alike[period][i] = alike[period][i + 1] + 1 if text[i] == text[i + period] else 0
     # best[i]: (layers written, pairs, period, repetitions) of the rest from layer i on.
     best: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)] * (end + 1)
     for start in range(end - 1, -1, -1):
-        options = []
-        for period in range(1, end - start + 1):
-            most = _repetitions(text, start, period)
-            if period > 1 and most == 1:
+        found_here = (end + 1, 0, 0, 0)
+        for period in range(1, max(1, (end - start) // 2) + 1):
+            most = 1 + (alike[period][start] // period if period < len(alike) else 0)
+            shorter = any(
+                period % p == 0 and alike[p][start] >= period - p for p in range(1, period // 2 + 1)
+            )
+            if (period > 1 and most == 1) or shorter:
                 continue
             for times in range(most, 0 if period == 1 else 1, -1):
                 written, pairs, _, _ = best[start + period * times]
-                options.append((written + period, pairs + 1, period, times))
-        best[start] = min(options, key=lambda o: (o[0], o[1], o[2], -o[3]))
+                option = (written + period, pairs + 1, period, times)
+                if option[:2] < found_here[:2]:
+                    found_here = option
+        best[start] = found_here
     found = []
     position = 0
     while position < end:
@@ -36,11 +46,3 @@ def runs(kinds: Sequence[Kind]) -> list[tuple[tuple[Kind, ...], int]]:
         found.append((tuple(kinds[position : position + period]), times))
         position += period * times
     return found
-
-
-def _repetitions(text: list[int], start: int, period: int) -> int:
-    first = text[start : start + period]
-    count = 1
-    while text[start + count * period : start + (count + 1) * period] == first:
-        count += 1
-    return count

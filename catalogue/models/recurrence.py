@@ -36,8 +36,8 @@ def decayed(b: Block, x: str, heads: str) -> tuple[str, str]:
     b.let("step_x", f"add({x}, dt)")
     b.let("step", "softplus(step_x)")
     b.let("rate", "exp(log_a)")
-    b.let("rate_n", "scale(rate)", by=-1.0)
-    b.let("log_decay", "mul(step, rate_n)")
+    b.let("pace", "mul(step, rate)")
+    b.let("log_decay", "scale(pace)", by=-1.0)
     return "step", b.let("decay", "exp(log_decay)")
 
 

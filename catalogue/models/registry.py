@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from catalogue.errors import CatalogueError
 from catalogue.huggingface import design as configs
-from catalogue.models import deepseek_v3, deepseek_v4, gpt_oss, llama
+from catalogue.huggingface.reader import Imported, import_config, read_config
 from catalogue.models.caches import Kv
-from catalogue.models.facts import as_facts, full_name, model_names, read
+from catalogue.models.facts import Facts, full_name, model_names, read
 from rooflang.design import Design
 
-__all__ = ["load_model", "model_names"]
+__all__ = ["Description", "describe", "load_model", "model_names"]
 
-# family: (record of its facts, builder)
-_FAMILIES: dict[str, tuple[type[Any], Callable[[str, Any, Kv], Design]]] = {
-    "deepseek_v3": (deepseek_v3.DeepSeekV3, deepseek_v3.build),
-    "deepseek_v4": (deepseek_v4.DeepSeekV4, deepseek_v4.build),
-    "gpt_oss": (gpt_oss.GptOss, gpt_oss.build),
-    "llama": (llama.Llama, llama.build),
-}
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Where a model's facts are from, how its weights are stored as published, and what was inferred."""
+
+    name: str
+    source: str
+    precision: str
+    inferred: tuple[str, ...]
 
 
 def load_model(name: str, kv: Kv = "served") -> Design:
@@ -39,13 +40,26 @@ def load_model(name: str, kv: Kv = "served") -> Design:
     return _load(found, kv)
 
 
-@lru_cache(maxsize=64)
+def describe(name: str) -> Description:
+    """What is to be known of a model besides its design. `name` as in `load_model`."""
+    found = full_name(name)
+    if configs.is_config(found):
+        imported = import_config(found)
+        return Description(imported.name, found, "as its config says", imported.assumptions)
+    facts, imported = _read(found)
+    return Description(found, facts.source, facts.precision, (*facts.inferred, *imported.assumptions))
+
+
+@lru_cache(maxsize=128)
+def _read(name: str) -> tuple[Facts, Imported]:
+    facts = read(name)
+    imported = read_config(facts.config, name)
+    if imported.not_understood:
+        keys = ", ".join(n.key for n in imported.not_understood)
+        raise CatalogueError(f"facts of {name} must hold keys that the reader knows, but got {keys}")
+    return facts, imported
+
+
+@lru_cache(maxsize=128)
 def _load(name: str, kv: Kv) -> Design:
-    content = read(name)
-    family = content.get("family")
-    if family not in _FAMILIES:
-        raise CatalogueError(
-            f"facts of {name} must name a family of {', '.join(_FAMILIES)}, but got {family!r}"
-        )
-    record, build = _FAMILIES[family]
-    return build(name, as_facts(record, content, name), kv)
+    return configs.design_of(_read(name)[1], kv)

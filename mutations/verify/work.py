@@ -52,7 +52,7 @@ def _seen_rows(unit: Unit, trial: Trial) -> Mapping[str, Size]:
     """Rows of caches by context, as a query at its end sees them (stored rows may be padded to the axes)."""
     sizes: dict[str, Size] = {}
     context = symbol("S")
-    for state in unit.states:
+    for state in (*unit.states, *(t for _, t in unit.inputs if t.kind == "state")):
         rows = state.dims[1]
         if state.rows == "last":
             continue

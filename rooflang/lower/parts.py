@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rooflang.design import Op, Repeat, Section, Statement, walk
+from rooflang.design import Op, Repeat, Section, Statement, reads, walk
 from rooflang.node import Node, node
 
 
@@ -91,21 +91,6 @@ def _declared(body: tuple[Statement, ...]) -> Iterator[str]:
 
 def _inner(body: tuple[Statement, ...]) -> Iterator[str]:
     return (".".join((*path, s.name)) for path, s in walk(body) if isinstance(s, Section))
-
-
-@lru_cache(maxsize=4096)
-def reads(body: tuple[Statement, ...]) -> frozenset[str]:
-    """Names that statements read from outside: used before they are assigned or declared here."""
-    found: set[str] = set()
-    known: set[str] = set()
-    for _, statement in walk(body):
-        if isinstance(statement, Op):
-            found.update(n for o in statement.operands for n in (o.name, o.index) if n and n not in known)
-            if statement.operator != "append":
-                known.add(statement.result)
-        elif not isinstance(statement, Section | Repeat):
-            known.add(statement.name)
-    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from rooflang.design import Design, Fusion, Placement, Repeat, Shard, Statement
+from rooflang.design import Design, Fusion, Placement, Repeat, Shard, Statement, reads
 from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Split
 from rooflang.lower import convert
-from rooflang.lower.parts import Part, assigned, groups, parts, reads
+from rooflang.lower.parts import Part, assigned, groups, parts
 from rooflang.lower.rules import Rules, home_of, inherit, matches, own_rules, value_rules
 from rooflang.lower.unit import Place, Setting, lower_unit
 from rooflang.lowered import Condition, LocalOp, Lowered, Segment, Tensor, Unit

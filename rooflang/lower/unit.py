@@ -255,7 +255,7 @@ def _gather_top(op: Op, argument: Argument, section: str, state: _State) -> Argu
         return argument
     picks = [d for d in op.dims or () if d not in tensor.dims]
     layout = tuple((a, c) for a, c in tensor.layout if a not in axes)
-    result = replace(tensor, name=f"{tensor.name}^", layout=layout)
+    result = replace(tensor, name=state.fresh(f"{tensor.name}^"), layout=layout)
     attributes = (("dim", argument.over or ""), ("k", picks[0] if picks else ""))
     state.ops.append(
         LocalOp("gather_top", result, (Use(tensor),), attributes, axes=axes, section=section,

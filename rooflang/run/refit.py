@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import lcm
 
 from rooflang.lowered import Lowered, Unit
-from rooflang.run.facts import Facts, note_op, note_tensor, real, tensors
+from rooflang.run.facts import Facts, note_choice, note_op, note_tensor, real, tensors
 from rooflang.run.shrink import Trial, small_meshes
 
 
@@ -21,6 +21,8 @@ def refit(trial: Trial, programs: Sequence[Lowered], units: Sequence[Unit], vari
         note_tensor(facts, tensor, ranks)
         if any(d not in trial.sizes.dims and d != "Q" for d in tensor.dims):
             return None
+    for tensor in tensors(units):
+        note_choice(facts, tensor, constants)
     for unit in units:
         for op in unit.ops:
             note_op(facts, op, constants, False)
@@ -40,7 +42,7 @@ def refit(trial: Trial, programs: Sequence[Lowered], units: Sequence[Unit], vari
     for picks, over in facts.double_names:
         if over in facts.step and sizes.dims[over] < 2 * facts.step[over]:
             return None
-        if over not in facts.rows and 2 * sizes.dims[picks] >= sizes.dims[over]:
+        if over not in {*facts.rows, *facts.row_picks} and 2 * sizes.dims[picks] >= sizes.dims[over]:
             return None
     rows = sizes.rows | frozenset(facts.rows)
     return Trial(replace(sizes, meshes=meshes, rows=rows), trial.steps, trial.cut)

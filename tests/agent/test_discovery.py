@@ -18,7 +18,7 @@ from rooflang.parser import parse
 
 @pytest.mark.slow
 def test_a_real_search_finds_and_explains_a_better_design(tmp_path: Path) -> None:
-    problem = Problem("gpt-oss", "h100", 8)
+    problem = Problem("gpt-oss-120b", "h100", 8)
     with Database.open(tmp_path / "a.sqlite") as database:
         found = search(problem, database, budget=Budget(structures=48), workers=2)
         best = found.best
@@ -49,7 +49,7 @@ def test_a_real_search_finds_and_explains_a_better_design(tmp_path: Path) -> Non
 
 
 def test_slower_parts_change_a_design_s_speed_the_way_they_should(tmp_path: Path) -> None:
-    problem = Problem("llama", "h100", 8)
+    problem = Problem("llama-3.1-70b", "h100", 8)
     found = search(problem, tmp_path / "a.sqlite", budget=Budget(structures=1))
     with Database.open(tmp_path / "a.sqlite") as database:
         point = found.baseline_frontier[0]

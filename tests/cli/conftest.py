@@ -64,6 +64,6 @@ def seis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seis:
 def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Ran]:
     """The database of a small search, and what the search printed."""
     place = str(tmp_path_factory.mktemp("search") / "seis.db")
-    ran = command("search", "llama", "--count", "8", "--structures", "40", "--workers", "1",
+    ran = command("search", "llama-3.1-70b", "--count", "8", "--structures", "40", "--workers", "1",
                   "--database", place, "--json")  # fmt: skip
     return place, ran

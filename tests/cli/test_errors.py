@@ -22,7 +22,7 @@ CASES: list[tuple[tuple[str, ...], str, str]] = [
     (("evaluate", "--count", "0"), "usage", "--count must be at least 1, but got 0"),
     (("evaluate", "--context", "-1"), "scenario", "at least 1 token, but got -1"),
     (("evaluate", "--mtp", "-1"), "usage", "--mtp must be at least 0"),
-    (("evaluate", "llama", "--mtp", "1"), "usage", "without draft layers"),
+    (("evaluate", "llama-3.1-70b", "--mtp", "1"), "usage", "without draft layers"),
     (("evaluate", "--tp", "0"), "usage", "--tp must be at least 1"),
     (("evaluate", "--tp", "128"), "usage", "at most --count 64"),
     (("evaluate", "--dp", "60"), "usage", "E = 384 by dp 60"),
@@ -63,7 +63,7 @@ def test_one_sentence(seis: Seis, arguments: tuple[str, ...], kind: str, words: 
 
 
 def test_a_typo_has_its_line_and_a_caret(seis: Seis, tmp_path: Path) -> None:
-    text = seis("show", "llama").out.replace("swiglu(", "swigloo(")
+    text = seis("show", "llama-3.1-70b").out.replace("swiglu(", "swigloo(")
     (tmp_path / "typo.roof").write_text(text, encoding="utf-8")
     line = next(i for i, t in enumerate(text.splitlines(), 1) if "swigloo" in t)
     ran = seis("evaluate", "typo.roof")
@@ -82,14 +82,14 @@ def test_a_typo_has_its_line_and_a_caret(seis: Seis, tmp_path: Path) -> None:
 )
 def test_a_device_file_has_a_kind_of_its_own(seis: Seis, tmp_path: Path, text: str) -> None:
     (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
-    error = seis("evaluate", "llama", "--device", "own.yaml", "--json").error
+    error = seis("evaluate", "llama-3.1-70b", "--device", "own.yaml", "--json").error
     assert error["kind"] == "catalogue_file"
     assert "own.yaml" in error["message"]
     assert seis("devices", "own.yaml", "--json").error == error
 
 
 def test_a_search_without_the_figures_it_needs(seis: Seis) -> None:
-    error = seis("baseline", "llama", "--device", "cerebras", "--count", "8", "--json").error
+    error = seis("baseline", "llama-3.1-70b", "--device", "cerebras", "--count", "8", "--json").error
     assert error["kind"] == "unavailable"
     assert "cerebras-wse3 has no known BF16 matrix rate" in error["message"]
 

@@ -27,7 +27,7 @@ def test_names() -> None:
 
 
 def test_evaluates_a_model() -> None:
-    model, device = seis.load_model("llama"), seis.load_device("b300")
+    model, device = seis.load_model("llama-3.1-70b"), seis.load_device("b300")
     start = seis.starting_designs(model)[0]
     found = seis.sweep(start, {"main": device}, 8, seis.Scenario(8192), seis.standard_grid(8))
     assert found.points

@@ -18,18 +18,18 @@ POINT = {"tokens_per_second_per_user", "tokens_per_second_per_gpu", "batch", "co
 def test_verify_accepts_and_refuses(seis: Seis, tmp_path: Path) -> None:
     from seis.cli.placing import Degrees, place
 
-    text = print_design(place(load_model("llama"), Degrees(dp=2, tp=4), "b300-sxm", 1))
+    text = print_design(place(load_model("llama-3.1-70b"), Degrees(dp=2, tp=4), "b300-sxm", 1))
     (tmp_path / "a.roof").write_text(text, encoding="utf-8")
     (tmp_path / "b.roof").write_text(text.replace("x = x + m_out", "x = x + x"), encoding="utf-8")
-    same = seis("verify", "llama", "a.roof", "--json")
+    same = seis("verify", "llama-3.1-70b", "a.roof", "--json")
     assert same.code == 0
     assert set(same.document) == {"verdict", "reasons", "layers", "false_accept_bound", "milliseconds"}
     assert same.document["verdict"] == "accepted"
-    other = seis("verify", "llama", "b.roof", "--json")
+    other = seis("verify", "llama-3.1-70b", "b.roof", "--json")
     assert other.code == 1
     assert other.document["verdict"] == "refused"
     assert all(set(r) == {"code", "where", "message"} for r in other.document["reasons"])
-    assert "refused" in seis("verify", "llama", "b.roof").out
+    assert "refused" in seis("verify", "llama-3.1-70b", "b.roof").out
 
 
 def test_search(searched: tuple[str, Any]) -> None:

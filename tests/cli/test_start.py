@@ -36,7 +36,7 @@ def test_start_up(arguments: tuple[str, ...], seconds: float) -> None:
 def test_ctrl_c(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "SEIS_DATABASE"}
     process = subprocess.Popen(
-        (*PROGRAM, "search", "llama", "--count", "8", "--workers", "1", "--structures", "100000"),
+        (*PROGRAM, "search", "llama-3.1-70b", "--count", "8", "--workers", "1", "--structures", "100000"),
         cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60

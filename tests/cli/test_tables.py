@@ -53,8 +53,8 @@ def test_one_device_says_what_is_not_known_and_what_is_reached(seis: Seis) -> No
     "arguments",
     [
         ("models",), ("devices",), ("devices", "b300"), ("devices", "mi355x"), ("evaluate",),
-        ("evaluate", "--pp", "2", "--mtp", "1", "--tp", "8"), ("evaluate", "llama", "--clock", "limit"),
-        ("evaluate", "llama", "--count", "1", "--device", "h100"), ("baseline", "gpt", "--count", "8"),
+        ("evaluate", "--pp", "2", "--mtp", "1", "--tp", "8"), ("evaluate", "llama-3.1-70b", "--clock", "limit"),
+        ("evaluate", "llama-3.1-70b", "--count", "1", "--device", "h100"), ("baseline", "gpt-oss-120b", "--count", "8"),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -66,7 +66,7 @@ def test_80_columns(seis: Seis, arguments: tuple[str, ...]) -> None:
 
 
 def test_evaluate_leads_with_the_answer(seis: Seis) -> None:
-    lines = seis("evaluate", "llama", "--count", "8", "--tp", "8", "--batch", "64").out.splitlines()
+    lines = seis("evaluate", "llama-3.1-70b", "--count", "8", "--tp", "8", "--batch", "64").out.splitlines()
     assert lines[0] == "llama-3.1-70b on 8 x b300-sxm: tp 8"
     assert lines[1] == "64 sequences of 8,192 tokens in flight, overlapped clock, achievable rates"
     assert lines[3].startswith("tokens/s/user  ")
@@ -74,9 +74,9 @@ def test_evaluate_leads_with_the_answer(seis: Seis) -> None:
 
 
 def test_what_does_not_fit_says_what_would(seis: Seis) -> None:
-    weights = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--dp", "8").out
+    weights = seis("evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--dp", "8").out
     assert "no; the weights alone are too large" in weights
-    cache = seis("evaluate", "llama", "--device", "b300", "--count", "1", "--batch", "4096").out
+    cache = seis("evaluate", "llama-3.1-70b", "--device", "b300", "--count", "1", "--batch", "4096").out
     assert "sequences would; lower --batch" in cache
 
 
