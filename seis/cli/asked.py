@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 SEQUENCES_PER_DEVICE = 64
-"""The batch where none is given."""
+"""The batch where none is given; in a step of prefill it is one prompt per device."""
 
 DEGREES = ("tp", "dp", "ep", "pp", "cp")
 
@@ -25,6 +25,17 @@ class Asked:
     microbatches: int | None = None
     drafted: int = 0
     setting: str = "achievable"
+    chunk: int | None = None  # tokens of each prompt, in a step of prefill
+
+    @property
+    def sequences(self) -> int:
+        """Sequences per device where no batch is given."""
+        return SEQUENCES_PER_DEVICE if self.chunk is None else 1
+
+    @property
+    def queries(self) -> float | None:
+        """Query tokens of each sequence in a step of prefill."""
+        return None if self.chunk is None else float(self.chunk)
 
     def degree(self, name: str) -> int | None:
         return (self.degrees or {}).get(name)

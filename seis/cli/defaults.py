@@ -82,6 +82,7 @@ class _Choice:
             max(m, float(-(-self._batch // replicas))),
             axes={a: float(size) for a, size in placed.placement.meshes[0].axes},
             microbatches=m, drafted=float(self._asked.drafted), setting=self._asked.setting,
+            queries=self._asked.queries,
         )  # fmt: skip
         return bool(np.all(found.fits))
 

@@ -18,14 +18,17 @@ from seis.cli.options import (
     Json,
     Kv,
     KvOption,
+    Phase,
     Setting,
     SettingOption,
+    at_least,
 )
 
 if TYPE_CHECKING:
     from seis.cli.operating import Operating
 
 Degree = int | None
+CHUNK = 2048
 
 
 def evaluate(
@@ -49,6 +52,10 @@ def evaluate(
     replicas: Annotated[int | None, typer.Option(help="Copies of the design; as many as fit.")] = None,
     microbatches: Annotated[int | None, typer.Option(help="Micro-batches per step; pp.")] = None,
     mtp: Annotated[int, typer.Option(help="Tokens drafted per step (multi-token prediction).")] = 0,
+    phase: Annotated[Phase, typer.Option(help="A decode step, or a chunk of prompts.")] = Phase.decode,
+    chunk: Annotated[
+        int | None, typer.Option(help="Tokens of each prompt, the last at --context; 2048.")
+    ] = None,
     clock: ClockOption = Clock.overlapped,
     setting: SettingOption = Setting.achievable,
     kv: KvOption = Kv.served,
@@ -58,6 +65,7 @@ def evaluate(
     """Say how fast a design is at one operating point, what binds it, and whether it fits."""
     from seis.cli.asked import Asked
     from seis.cli.operating import operate
+    from seis.cli.problems import UsageError
     from seis.cli.sources import find
 
     degrees = {"tp": tp, "dp": dp, "ep": ep, "pp": pp, "cp": cp}
@@ -72,7 +80,15 @@ def evaluate(
         microbatches,
         mtp,
         setting.value,
+        None if phase is Phase.decode else min(context, CHUNK) if chunk is None else chunk,
     )
+    if chunk is not None and phase is Phase.decode:
+        raise UsageError(
+            "--chunk must stand beside --phase prefill: a decode step has no chunk; leave it out"
+        )
+    at_least("--chunk", chunk, 1)
+    if chunk is not None and chunk > context:
+        raise UsageError(f"--chunk must be at most --context, which it ends at, but got {chunk}; lower it")
     point = operate(find(design, kv.value, database), asked)
     if json:
         from seis.cli.output import print_json
@@ -117,6 +133,8 @@ def describe(point: Operating, clock: str, setting: str) -> dict[str, Any]:
         "clock": clock,
         "setting": setting,
         "tokens_per_step": float(e.emitted),
+        "phase": "decode" if point.chunk is None else "prefill",
+        "queries": point.chunk or 1 + int(point.configuration.get("drafted", 0)),
     }
 
 

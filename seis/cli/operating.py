@@ -20,7 +20,7 @@ from evaluator.scenario import Scenario
 from evaluator.sweep import concrete
 from mutations.anatomy import kinds
 from rooflang.design import Design
-from seis.cli.asked import DEGREES, SEQUENCES_PER_DEVICE, Asked
+from seis.cli.asked import DEGREES, Asked
 from seis.cli.defaults import choose
 from seis.cli.options import COUNT, DEVICE
 from seis.cli.placing import place, undivided
@@ -42,6 +42,7 @@ class Operating:
     configuration: Mapping[str, int]
     scenario: Scenario
     evaluation: Evaluation
+    chunk: int | None = None  # tokens of each prompt, in a step of prefill
 
     @property
     def unavailable(self) -> str:
@@ -83,7 +84,7 @@ def operate(source: Source, asked: Asked) -> Operating:
         )
     device = load_device(asked.device or DEVICE)
     count = asked.count or COUNT
-    batch = asked.batch or SEQUENCES_PER_DEVICE * count
+    batch = asked.batch or asked.sequences * count
     degrees = choose(source.design, asked, count, batch, device, scenario)
     replicas = asked.replicas or count // degrees.devices
     microbatches = asked.microbatches or degrees.pp
@@ -124,7 +125,7 @@ def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
             f"--count must be at least replicas x devices of the design = {max(1, replicas) * each}, "
             f"but got {count}; raise it"
         )
-    batch = asked.batch or SEQUENCES_PER_DEVICE * count
+    batch = asked.batch or asked.sequences * count
     return _at(placed, devices, count, replicas, batch, sizes, microbatches, scenario, asked)
 
 
@@ -147,13 +148,13 @@ def _at(
         )
     found = evaluate(
         design, devices, scenario, float(each), microbatches=float(microbatches),
-        drafted=float(asked.drafted), setting=asked.setting,
+        drafted=float(asked.drafted), setting=asked.setting, queries=asked.queries,
     )  # fmt: skip
-    drafted = int(np.max(found.drafted))
+    drafted = asked.drafted if np.max(found.drafted) else 0
     if drafted != asked.drafted:
         raise UsageError(f"--mtp must be 0 for a design without draft layers, but got {asked.drafted}")
     configuration = {**sizes, "replicas": replicas, "microbatches": microbatches, "drafted": drafted}
-    return Operating(design, devices, count, replicas, batch, configuration, scenario, found)
+    return Operating(design, devices, count, replicas, batch, configuration, scenario, found, asked.chunk)
 
 
 def _positive(option: str, value: int | None) -> None:

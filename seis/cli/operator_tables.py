@@ -43,7 +43,9 @@ def print_point(point: Operating, clock: str, setting: str) -> None:
         *_host(point),
         *(("left out", f"{what}: {sentence(reason)}") for what, reason in e.not_modelled.items()),
     ]
-    if float(e.emitted) > 1:
+    if point.chunk is not None:
+        answer[0] = ("tokens/s/prompt", answer[0][1])
+    elif float(e.emitted) > 1:
         chances = ", ".join(f"{point.scenario.chance(i):.2f}" for i in range(int(float(e.drafted))))
         answer.insert(2, ("tokens/step", f"{float(e.emitted):.2f}, each draft accepted with {chances}"))
     out.print(facts(answer))
@@ -82,10 +84,11 @@ def said(configuration: Mapping[str, int]) -> str:
 
 
 def subtitle(point: Operating, clock: str, setting: str) -> str:
-    return (
-        f"{number(point.batch)} sequences of {number(point.scenario.context)} tokens in flight, "
-        f"{clock} clock, {setting} rates"
-    )
+    what = f"{number(point.batch)} sequences of {number(point.scenario.context)} tokens in flight"
+    if point.chunk is not None:
+        context = number(point.scenario.context)
+        what = f"{number(point.chunk)} tokens each of {number(point.batch)} prompts, up to token {context}"
+    return f"{what}, {clock} clock, {setting} rates"
 
 
 def _costs(point: Operating, clock: str) -> list[tuple[str, str]]:

@@ -17,6 +17,13 @@ class Clock(StrEnum):
     serial = "serial"
 
 
+class Phase(StrEnum):
+    """What a step does."""
+
+    decode = "decode"
+    prefill = "prefill"
+
+
 class Setting(StrEnum):
     """Published peaks, or what today's kernels reach of them."""
 
