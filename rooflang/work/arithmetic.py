@@ -69,6 +69,9 @@ def arithmetic(op: LocalOp, extents: Extents) -> tuple[dict[str, Size], Size, Si
         # decayed state along the keys, another multiply-add. What is left is per row and not counted.
         points = extents.iteration(op, names_)
         return {}, mul(points, cost[0] + (2 if len(op.operands) == 5 else 0)), ZERO
+    elif op.operator == "topk":
+        # Every score is looked at once; how many are picked does not multiply it.
+        points = extents.iteration(op, use_dims(op.operands[0]))
     elif op.operator == "pool":
         rows = op.operands[0].tensor.dims
         points = div(extents.iteration(op, union(("B", "Q"), rows)), int(op.attribute("every") or 1))
