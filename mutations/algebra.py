@@ -49,7 +49,18 @@ def _chains(part: Part, program_outputs: tuple[str, ...]) -> list[_Chain]:
         if mine is None or last is None or mine.index or _written(part, inner, outer):
             continue
         found.extend(_orders(part, inner, outer, last))
+    for weight in part.weights.values():
+        formula = weight.derived
+        users = [o for o in part.ops if weight.name in reads(o)]
+        if formula is None or len(users) != 1 or not all(_pair(o) for o in (formula, users[0])):
+            continue
+        last = next(o for o in users[0].operands if o.name != weight.name)
+        found.extend(_orders(part, formula, users[0], last))
     return found
+
+
+def _pair(op: Op) -> bool:
+    return op.operator == "einsum" and op.dims is not None and len(op.operands) == 2
 
 
 def _orders(part: Part, inner: Op, outer: Op, last: Operand) -> list[_Chain]:
@@ -126,12 +137,12 @@ def _turned(part: Part, chain: _Chain) -> tuple[Statement, ...]:
     for statement in part.body:
         if statement == chain.outer:
             if stored:
-                formula = replace(made, result=name, dtype="bf16")
+                formula = replace(made, result=name, dtype=None)
                 result.append(Weight(name, "bf16", chain.dims, formula))
             else:
                 result.append(made)
             result.append(outer)
-        elif statement != chain.inner:
+        elif chain.inner not in (statement, statement.derived if isinstance(statement, Weight) else None):
             result.append(statement)
     return tuple(result)
 

@@ -32,13 +32,15 @@ def write(m: Block, u: str, e: Experts, ctx: Context) -> str:
     shared = None
     if e.shared_width:
         with m.section("shared") as b:
+            if e.shared_gate:
+                b.weight("bf16", "D", "s_open")
+                with b.kernel():
+                    b.let("s_logit", f"einsum({u}, s_open -> B Q)")
+                    b.let("s_share", "sigmoid(s_logit)")
             part = Dense(e.shared_width, e.activation)
             shared = feed.dense(b, u, part, ctx.formats.shared, ctx, "FS", "s")
             if e.shared_gate:
-                b.weight("bf16", "D", "s_open")
-                b.let("s_logit", f"einsum({u}, s_open -> B Q)")
-                b.let("s_gate", "sigmoid(s_logit)")
-                shared = b.let("s_gated", f"mul({shared}, s_gate)")
+                shared = b.let("s_shared", f"mul({shared}, s_share)")
     with m.section("experts") as b:
         bias = "bf16" if e.bias else None
         sizes = (*names, ctx.dim("F", e.width), inner)

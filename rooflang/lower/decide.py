@@ -177,8 +177,8 @@ def _routed(
     tag = spread.tag if spread else None
     held = [c for a in arguments if isinstance(c := a.cell(axis), Partial) and c.kind in ("one", "any")]
     if spread is None:
-        if not held:
-            return None
+        if not held or any(a.stationary and isinstance(a.cell(axis), Split) for a in arguments):
+            return None  # a weight or state that is cut otherwise decides
         entry = OPERATORS[operator]
         if not (entry.zero or operator in ("softmax", "add")) or operator == "rope":
             return None

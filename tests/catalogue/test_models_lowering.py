@@ -16,6 +16,8 @@ BATCH = [
     ("embed", "B", "dp"),
     ("attention", "B", "dp"),
     ("mixer", "B", "dp"),
+    ("engram", "B", "dp"),
+    ("draft_moe", "B", "dp"),
     ("mlp", "B", "dp"),
     ("head", "B", "dp"),
 ]
