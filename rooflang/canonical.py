@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rooflang.colours import coloured_roots
 from rooflang.design import Design
-from rooflang.limits import FIXED_SYMBOLS
+from rooflang.limits import FIXED_SYMBOLS, PARTIAL, WHOLE
 from rooflang.targets import Line, Spelling, Targets, independent
 from rooflang.text.sizes import print_size
 from rooflang.value_graph import Graph, value_graph
@@ -142,11 +142,17 @@ def _block(numbering: _Numbering, block: int) -> int:
 def _placement(design: Design, dims: _Numbers, spelling: Spelling, axes: _Numbers, pools: _Numbers) -> object:
     placement = design.placement
     shards: list[Line] = [
-        ((spelling.anything(s.target),), (dims[s.dim], [axes[a] for a in s.axes])) for s in placement.shards
+        (
+            (spelling.anything(s.target),),
+            (s.dim if s.dim in (WHOLE, PARTIAL) else dims[s.dim], [axes[a] for a in s.axes]),
+        )
+        for s in placement.shards
     ]
-    homes: list[Line] = [((spelling.sections(target),), pools[pool]) for target, pool in placement.homes]
+    homes: list[Line] = [((spelling.anything(target),), pools[pool]) for target, pool in placement.homes]
+    tiers: list[Line] = [((spelling.anything(target),), tier) for target, tier in placement.tiers]
     pipeline = -1 if placement.pipeline is None else axes[placement.pipeline]
-    return independent(shards), independent(homes), pipeline
+    further = (independent(tiers),) if tiers else ()
+    return independent(shards), independent(homes), pipeline, *further
 
 
 def _schedule(design: Design, spelling: Spelling) -> object:
@@ -155,7 +161,16 @@ def _schedule(design: Design, spelling: Spelling) -> object:
     fusions: list[Line] = [
         (tuple(spelling.value(f.target, v) for v in f.values), 0) for f in schedule.fusions
     ]
-    return schedule.microbatches > 1, schedule.overlap_links, independent(streams), independent(fusions)
+    words = {"prefetch": schedule.prefetch, "cascade": schedule.cascade}
+    further = tuple(
+        (word, independent([((spelling.sections(target),), 0) for target in targets]))
+        for word, targets in words.items()
+        if targets
+    )
+    return (
+        schedule.microbatches > 1, schedule.overlap_links, independent(streams), independent(fusions),
+        *further,
+    )  # fmt: skip
 
 
 def _marks(design: Design, targets: Targets, axes: _Numbers, pools: _Numbers) -> dict[int, int]:
@@ -172,9 +187,17 @@ def _marks(design: Design, targets: Targets, axes: _Numbers, pools: _Numbers) ->
         mark(marks, targets.named.get(shard.target, ()), amount * 1_000_003)
         mark(blocks, targets.blocks(shard.target), amount * 7_919)
     for target, pool in design.placement.homes:
+        mark(marks, targets.named.get(target, ()), (pools[pool] + 1) * 1_299_709)
         mark(blocks, targets.blocks(target), (pools[pool] + 1) * 104_729)
-    for target in design.schedule.streams:
-        mark(blocks, targets.blocks(target), 15_485_863)
+    for target, _ in design.placement.tiers:
+        mark(marks, targets.named.get(target, ()), 6_700_417)
+        mark(blocks, targets.blocks(target), 2_147_483_647)
+    schedule = design.schedule
+    for targeted, amount in (
+        (schedule.streams, 15_485_863), (schedule.prefetch, 32_452_843), (schedule.cascade, 49_979_687)
+    ):  # fmt: skip
+        for target in targeted:
+            mark(blocks, targets.blocks(target), amount)
     fused = Counter((f.target, v, len(f.values)) for f in design.schedule.fusions for v in f.values)
     for (target, value, length), count in fused.items():
         inside = targets.inside(target)

@@ -141,7 +141,11 @@ class Mesh(Node):
 
 @node
 class Shard(Node):
-    """`target: dim over axes`. The target is a section (its last name, or a dotted path) or a value."""
+    """`target: dim over axes`. The target is a section (its last name, or a dotted path) or a value.
+
+    In a value's line two words stand in place of a dimension: `whole`, which no axis cuts, and `partial`,
+    an unfinished sum, which linear operators may read as it is.
+    """
 
     target: str
     dim: str
@@ -150,13 +154,15 @@ class Shard(Node):
 
 @node
 class Placement(Node):
-    """`homes` sends sections to pools (the first pool is the default); `pipeline` names the axis
-    over which layers are split into stages."""
+    """`homes` sends sections and values to pools (the first pool is the default); `pipeline` names the axis
+    over which layers are split into stages; `tiers` are weights and states (or sections with them) kept in a
+    memory other than the device's own."""
 
     meshes: tuple[Mesh, ...] = ()
     shards: tuple[Shard, ...] = ()
     homes: tuple[tuple[str, str], ...] = ()
     pipeline: str | None = None
+    tiers: tuple[tuple[str, str], ...] = ()
 
 
 @node
@@ -171,12 +177,16 @@ class Fusion(Node):
 class Schedule(Node):
     """`overlap` names the engines that may run at the same time: `links` lets the transfers of one
     micro-batch run under the arithmetic of another; `streams` lists sections that run beside the
-    transfers of the same micro-batch."""
+    transfers of the same micro-batch; `prefetch` sections whose weights, and whatever they keep in the
+    host's memory, are fetched before they are needed; `cascade` sections that attend to a prefix which
+    sequences share once for all of them."""
 
     microbatches: int = 1
     fusions: tuple[Fusion, ...] = ()
     overlap_links: bool = False
     streams: tuple[str, ...] = ()
+    prefetch: tuple[str, ...] = ()
+    cascade: tuple[str, ...] = ()
 
 
 @node

@@ -25,8 +25,11 @@ from rooflang.limits import (
     MAX_STATEMENTS,
     MAX_STRING,
     NAME,
+    PARTIAL,
     PATH,
     RESERVED,
+    TIERS,
+    WHOLE,
 )
 from rooflang.operators import OPERATORS, STATE_KINDS
 from rooflang.size import Size
@@ -50,6 +53,19 @@ def path_problem(path: str) -> str | None:
     if not PATH.match(path) or path.count(".") >= MAX_NESTING:
         return f"a target must be a name or a dotted path, but got {path[:80]!r}"
     return next(filter(None, map(name_problem, path.split("."))), None)
+
+
+def dim_problem(name: str) -> str | None:
+    """For the name of a dimension."""
+    if name in (WHOLE, PARTIAL):
+        return f"a dimension must not have a name that placement uses, but got {name!r}"
+    return name_problem(name)
+
+
+def tier_problem(tier: str) -> str | None:
+    if tier not in TIERS:
+        return f"a memory must be {' or '.join(TIERS)}, but got {tier!r}{nearest(tier, list(TIERS))}"
+    return None
 
 
 def string_problem(text: str) -> str | None:
@@ -130,7 +146,7 @@ def _check_dims(design: Design) -> None:
         raise DesignError(f"a program must have at most {MAX_DIMS} dims, but got {len(dims)}", "dims")
     seen: set[str] = set()
     for name, size in dims:
-        _require(name_problem(name), "dims")
+        _require(dim_problem(name), "dims")
         if name in seen:
             raise DesignError(f"a dimension must be declared once, but {name!r} is declared again", "dims")
         seen.add(name)
@@ -227,8 +243,11 @@ def _check_system(design: Design) -> None:
         placement.meshes,
         placement.shards,
         placement.homes,
+        placement.tiers,
         schedule.fusions,
         schedule.streams,
+        schedule.prefetch,
+        schedule.cascade,
         design.pools,
     )
     if sum(map(len, parts)) > MAX_PLAN_LINES:
@@ -251,6 +270,8 @@ def _check_system(design: Design) -> None:
             )
     for target, home in placement.homes:
         _require(path_problem(target) or name_problem(home), "placement")
+    for target, tier in placement.tiers:
+        _require(path_problem(target) or tier_problem(tier), "placement")
     if placement.pipeline is not None:
         _require(name_problem(placement.pipeline), "pipeline")
 
@@ -258,8 +279,10 @@ def _check_system(design: Design) -> None:
 def _check_schedule(design: Design) -> None:
     schedule = design.schedule
     _require(integer_problem("the number of micro-batches", schedule.microbatches), "schedule")
-    for target in schedule.streams:
-        _require(path_problem(target), "stream")
+    sections = {"stream": schedule.streams, "prefetch": schedule.prefetch, "cascade": schedule.cascade}
+    for word, targets in sections.items():
+        for target in targets:
+            _require(path_problem(target), word)
     for fusion in schedule.fusions:
         _require(path_problem(fusion.target), "fuse")
         for name in fusion.values:

@@ -34,12 +34,15 @@ def to_json(design: Design) -> dict[str, Any]:
             "shards": [{"target": s.target, "dim": s.dim, "axes": list(s.axes)} for s in placement.shards],
             "homes": [list(home) for home in placement.homes],
             "pipeline": placement.pipeline,
+            "tiers": [list(tier) for tier in placement.tiers],
         },
         "schedule": {
             "microbatches": schedule.microbatches,
             "fusions": [{"target": f.target, "values": list(f.values)} for f in schedule.fusions],
             "overlap_links": schedule.overlap_links,
             "streams": list(schedule.streams),
+            "prefetch": list(schedule.prefetch),
+            "cascade": list(schedule.cascade),
         },
     }
 

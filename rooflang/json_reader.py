@@ -201,7 +201,8 @@ def _read_pool(value: object, where: str) -> Pool:
 
 
 def _read_placement(root: _Fields) -> Placement:
-    fields = _Fields(root.get("placement", dict, {}), "placement", ("meshes", "shards", "homes", "pipeline"))
+    known = ("meshes", "shards", "homes", "pipeline", "tiers")
+    fields = _Fields(root.get("placement", dict, {}), "placement", known)
 
     def axis(value: object, where: str) -> tuple[str, int]:
         name, size = _pair(value, where)
@@ -224,11 +225,12 @@ def _read_placement(root: _Fields) -> Placement:
         fields.items("shards", shard),
         fields.items("homes", home),
         fields.optional("pipeline"),
+        fields.items("tiers", home),
     )
 
 
 def _read_schedule(root: _Fields) -> Schedule:
-    known = ("microbatches", "fusions", "overlap_links", "streams")
+    known = ("microbatches", "fusions", "overlap_links", "streams", "prefetch", "cascade")
     fields = _Fields(root.get("schedule", dict, {}), "schedule", known)
 
     def fusion(value: object, where: str) -> Fusion:
@@ -240,4 +242,6 @@ def _read_schedule(root: _Fields) -> Schedule:
         fields.items("fusions", fusion),
         fields.get("overlap_links", bool, False),
         fields.items("streams", _text),
+        fields.items("prefetch", _text),
+        fields.items("cascade", _text),
     )

@@ -29,7 +29,16 @@ DEVICE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 FORMAT: Final = re.compile(r"(?:index<[A-Za-z_][A-Za-z0-9_]*>|[A-Za-z_][A-Za-z0-9_]*)\Z")
 
 # Words that end a list of names; every other keyword is free to be a name as well.
-RESERVED: Final = frozenset({"on", "over", "as", "fuse", "stream", "overlap", "microbatches"})
+RESERVED: Final = frozenset(
+    {"on", "over", "as", "fuse", "stream", "overlap", "microbatches", "prefetch", "cascade"}
+)
+
+# Words of placement that stand in place of a dimension: neither can be the name of one.
+WHOLE: Final = "whole"
+PARTIAL: Final = "partial"
+
+# Memories beside a device's own.
+TIERS: Final = ("host",)
 
 # Symbols of sizes with a fixed meaning; every other one is the size of a mesh axis.
 FIXED_SYMBOLS: Final = ("B", "Q", "S")

@@ -22,7 +22,8 @@ class Tensor(Node):
     """A value on a pool: dims and format as in the program, `layout` along the mesh.
 
     `name` is unique in its unit; `kind` is weight, state, input or value; `every` as in operators.Type.
-    States also carry their visibility (`rows`, `span`).
+    States also carry their visibility (`rows`, `span`). `tier` is the memory that holds a weight or state,
+    empty for the device's own; along the axes in `deferred` a partial sum may be read unfinished.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Tensor(Node):
     rows: str = ""
     span: int = 1
     derived: Op | None = None
+    tier: str = ""
+    deferred: tuple[str, ...] = ()
 
 
 @node
@@ -143,8 +146,11 @@ def fused(unit: Unit) -> Unit:
     if not unit.kernels:
         return bare(unit)
     kernels = dict(unit.kernels)
+    # A kernel runs on one device, so values on two pools are never in one.
     ops = tuple(
-        op if op.is_collective or (kernel := kernels.get(_value(op))) is None else replace(op, kernel=kernel)
+        op
+        if op.is_collective or (kernel := kernels.get(_value(op))) is None
+        else replace(op, kernel=kernel if op.result.pool == unit.pool else f"{kernel}@{op.result.pool}")
         for op in unit.ops
     )
     return replace(unit, path="", ops=ops, kernels=())

@@ -168,6 +168,7 @@ def _placement(placement: Placement) -> list[str]:
     for target, shards in groupby(placement.shards, key=lambda s: s.target):
         lines.append(f"{target}: " + ", ".join(f"{s.dim} over {' '.join(s.axes)}" for s in shards))
     lines += [f"{target} on {pool}" for target, pool in placement.homes]
+    lines += [f"{target} in {tier}" for target, tier in placement.tiers]
     if placement.pipeline is not None:
         lines.append(f"pipeline {placement.pipeline}")
     return lines
@@ -178,5 +179,7 @@ def _schedule(schedule: Schedule) -> list[str]:
     if schedule.overlap_links:
         lines.append("overlap links")
     lines += [f"stream {target}" for target in schedule.streams]
+    lines += [f"prefetch {target}" for target in schedule.prefetch]
+    lines += [f"cascade {target}" for target in schedule.cascade]
     lines += [f"fuse {fusion.target}: {' '.join(fusion.values)}" for fusion in schedule.fusions]
     return lines

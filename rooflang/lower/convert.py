@@ -47,7 +47,7 @@ def _move(have: Cell, want: Cell, where: str) -> tuple[str, str | None, str | No
 
 
 _ORDER = {
-    "cut": 0, "keep": 1, "all_reduce": 2, "reduce_scatter": 3, "combine": 4, "all_to_all": 5, "all_gather": 6,
+    "cut": 0, "keep": 1, "reduce_scatter": 2, "all_reduce": 3, "combine": 4, "all_to_all": 5, "all_gather": 6,
     "dispatch": 7,
 }  # fmt: skip
 

@@ -87,7 +87,7 @@ def decide(
     routed = _routed(operator, axis, arguments, result_dims)
     if routed is not None:
         return routed
-    partial = _carry_partial(operator, axis, arguments)
+    partial = _carry_partial(operator, axis, arguments) or _deferred(operator, axis, arguments)
     if partial is not None:
         return partial
     shard = _choose(operator, axis, arguments, result_dims, rules)
@@ -256,6 +256,22 @@ def _carry_partial(operator: str, axis: str, arguments: tuple[Argument, ...]) ->
     if operator in ("scale", "split", "merge") and sums[0].kind == "sum":
         return Decision(tuple(cells), _all(arguments, None), cells[0], None)
     return None
+
+
+# Operators that are linear in each operand and read all of it: a sum of their results is that of the sum.
+_LINEAR = frozenset(("einsum", "mul", "scale", "rope", "slice", "split", "merge"))
+
+
+def _deferred(operator: str, axis: str, arguments: tuple[Argument, ...]) -> Decision | None:
+    """A partial sum that is written to be finished later passes through one linear operator as it is."""
+    cells = [a.cell(axis) for a in arguments]
+    held = [i for i, a in enumerate(arguments) if axis in a.tensor.deferred and isinstance(cells[i], Partial)]
+    if len(held) != 1 or operator not in _LINEAR or arguments[held[0]].target is not None:
+        return None
+    if any(a.stationary and isinstance(c, Split) for a, c in zip(arguments, cells, strict=True)):
+        return None
+    needs = tuple(c if i == held[0] else None for i, c in enumerate(cells))
+    return Decision(needs, _all(arguments, None), Partial("sum"), None)
 
 
 def _logsumexp(axis: str, arguments: tuple[Argument, ...]) -> Decision | None:

@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from rooflang.design import Design, Fusion, Placement, Repeat, Shard, Statement, reads
+from rooflang.design import (
+    Design,
+    Fusion,
+    Placement,
+    Repeat,
+    Shard,
+    State,
+    Statement,
+    Weight,
+    reads,
+    walk,
+)
 from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Split
 from rooflang.lower import convert
 from rooflang.lower.parts import Part, assigned, groups, parts
-from rooflang.lower.rules import Rules, home_of, inherit, matches, own_rules, value_rules
+from rooflang.lower.rules import Rules, home_of, inherit, matches, own_rules, tier_of, value_rules
 from rooflang.lower.unit import Place, Setting, lower_unit
 from rooflang.lowered import Condition, LocalOp, Lowered, Segment, Tensor, Unit
 
@@ -70,6 +81,7 @@ class _Context:
             self.lines[_last(shard.target)] = (*self.lines.get(_last(shard.target), ()), shard)
         for fusion in design.schedule.fusions:
             self.fusions[_last(fusion.target)] = (*self.fusions.get(_last(fusion.target), ()), fusion)
+        self.homes = frozenset(target for target, _ in self.placement.homes)
         self._places: dict[str, Place] = {}
         self._rules: dict[tuple[str, str], Rules] = {}
 
@@ -104,11 +116,39 @@ class _Context:
         values = tuple(
             (n, value_rules(n, self.lines[n], every)) for n in sorted(self.lines.keys() & part.names)
         )
+        homes = [(n, self.home(part.path, n)) for n in sorted(self.homes & part.names)]
         used = {a for _, tensor in inputs for a, _ in tensor.layout}
-        used.update(a for _, place in where for _, axes in place.rules for a in axes)
+        used.update(a for _, place in (*where, *homes) for _, axes in place.rules for a in axes)
         used.update(a for _, rules in values for _, axes in rules for a in axes)
-        places = ((p, Place(o.pool, tuple(a for a in o.axes if a in used), o.rules)) for p, o in where)
-        return Setting(tuple(places), tuple((n, rules) for n, rules in values if rules))
+
+        def without(place: Place) -> Place:
+            return Place(place.pool, tuple(a for a in place.axes if a in used), place.rules)
+
+        return Setting(
+            tuple((p, without(o)) for p, o in where),
+            tuple((n, rules) for n, rules in values if rules),
+            tuple((n, without(o)) for n, o in homes),
+            self.tiers(part),
+        )
+
+    def home(self, path: str, name: str) -> Place:
+        """Where a value lives that has a line of its own: the lines of its section about that pool cut it."""
+        pool = dict(self.placement.homes)[name]
+        if pool not in self.cutting:
+            known = list(self.cutting)
+            raise LoweringError(f"{name!r} must live on a pool, but {pool!r} is none{nearest(pool, known)}")
+        return Place(pool, self.cutting[pool], self.rules(path, pool))
+
+    def tiers(self, part: Part) -> tuple[tuple[str, str], ...]:
+        """The weights and states of a unit that are kept in another memory, by their path within it."""
+        found = []
+        for inner, s in walk(part.body.statements) if self.placement.tiers else ():
+            if isinstance(s, Weight | State):
+                path = ".".join(p for p in (part.path, *inner) if p)
+                tier = tier_of(s.name, path, self.placement)
+                if tier:
+                    found.append((".".join((*inner, s.name)), tier))
+        return tuple(found)
 
     def kernels(self, path: str) -> tuple[tuple[str, str], ...]:
         """(value, kernel) of the fusions that speak of this section."""

@@ -47,6 +47,20 @@ def value_rules(name: str, shards: tuple[Shard, ...], mesh_axes: tuple[str, ...]
     return tuple((s.dim, tuple(a for a in s.axes if a in mesh_axes)) for s in shards if s.target == name)
 
 
+def tier_of(name: str, path: str, placement: Placement) -> str:
+    """The memory of a weight or state: its own line, or that of the nearest section around it; empty for the
+    device's own."""
+    for target, tier in placement.tiers:
+        if target == name:
+            return tier
+    names = path.split(".") if path else []
+    for depth in range(len(names), 0, -1):
+        for target, tier in placement.tiers:
+            if matches(target, ".".join(names[:depth])):
+                return tier
+    return ""
+
+
 def home_of(path: str, placement: Placement, default: str) -> str:
     """The pool of a section: its own line, or that of the nearest section around it."""
     names = path.split(".") if path else []

@@ -10,6 +10,7 @@ from rooflang.design import Input, Op, Operand, Section, State, Statement, Weigh
 from rooflang.dtype import index_dim
 from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Cell, Layout, Partial, Split, axes_of, cell, layout_of, show
+from rooflang.limits import PARTIAL, WHOLE
 from rooflang.lower import convert
 from rooflang.lower.decide import Argument, Decision, decide
 from rooflang.lower.parts import Body
@@ -30,10 +31,13 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What surrounds a unit: the place of every section inside it ("" is the unit itself), the lines
-    that speak of single values."""
+    that speak of single values, the values that live elsewhere than their section, and the memory of weights
+    and states that are not in the device's own (by section and name)."""
 
     places: tuple[tuple[str, Place], ...]
     values: tuple[tuple[str, Rules], ...]
+    homes: tuple[tuple[str, Place], ...] = ()
+    tiers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -49,6 +53,13 @@ class _State:
     versions: dict[str, int] = field(default_factory=dict)
     used: dict[str, Tensor] = field(default_factory=dict)
     inputs: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def place(self, name: str, path: str) -> Place:
+        """Where a value of a section is made or kept."""
+        for own, place in self.setting.homes:
+            if own == name:
+                return place
+        return self.places[path]
 
     def fresh(self, name: str) -> str:
         count = self.versions.get(name, 0)
@@ -87,7 +98,8 @@ def _finish(name: str, state: _State) -> None:
     if tensor is None or tensor.kind != "value" or tensor is state.inputs.get(name):
         return
     if any(isinstance(c, Partial) and c.kind in ("one", "any") for _, c in tensor.layout):
-        place = next((p for p in state.places.values() if p.pool == tensor.pool), state.places[""])
+        every = (*state.places.values(), *(p for _, p in state.setting.homes))
+        place = next((p for p in every if p.pool == tensor.pool), state.places[""])
         whole: dict[str, Cell] = {a: c for a, c in tensor.layout if isinstance(c, Split)}
         state.env[name] = _bring(tensor, whole, place, "", state)
 
@@ -126,18 +138,20 @@ def _visit(body: tuple[Statement, ...], path: str, state: _State) -> None:
 def _declare(statement: Weight | State | Input, path: str, state: _State) -> None:
     cells: dict[str, Cell] = {}
     names = list(statement.dims)
-    place = state.places[path]
+    place = state.place(statement.name, path)
     for dim, axes in (*dict(state.setting.values).get(statement.name, ()), *place.rules):
         for axis in axes:
-            if dim in names and axis not in cells:
-                cells[axis] = Split(dim)
+            if axis not in cells and (dim in names or dim == WHOLE):
+                cells[axis] = None if dim == WHOLE else Split(dim)
     kind = type(statement).__name__.lower()
+    full = f"{path}.{statement.name}" if path else statement.name
     tensor = Tensor(
-        f"{path}.{statement.name}" if path else statement.name, kind, statement.dims, statement.dtype,
+        full, kind, statement.dims, statement.dtype,
         layout_of(cells, place.axes), place.pool,
         rows=statement.rows if isinstance(statement, State) else "",
         span=statement.span if isinstance(statement, State) else 1,
         derived=statement.derived if isinstance(statement, Weight) else None,
+        tier=dict(state.setting.tiers).get(full, ""),
     )  # fmt: skip
     state.env[statement.name] = tensor
     (state.states if kind == "state" else state.weights if kind == "weight" else []).append(tensor)
@@ -181,7 +195,7 @@ def _argument(
 def _lower_op(op: Op, path: str, state: _State) -> None:
     section = path
     where = f"{section}.{op.result}" if section else op.result
-    place = state.places[path]
+    place = state.place(op.operands[0].name if op.operator == "append" else op.result, path)
     found = [_argument(o, place, state, where) for o in op.operands]
     arguments = tuple(a for a, _, _ in found)
     indexes = [i for _, i, _ in found]
@@ -210,16 +224,35 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
         _append(op, uses, decisions, section, state)
         return
     layout = layout_of({a: d.result for a, d in decisions.items()}, axes)
-    result = Tensor(state.fresh(op.result), "value", type_.dims, type_.dtype, layout, place.pool, type_.every)
+    cells, deferred = _as_written(op.result, type_.dims, layout, axes, state)
+    result = Tensor(
+        state.fresh(op.result), "value", type_.dims, type_.dtype, layout, place.pool, type_.every,
+        deferred=deferred,
+    )  # fmt: skip
     state.ops.append(_local(op, result, uses, decisions, section, state))
-    override = dict(state.setting.values).get(op.result)
-    if override:
-        cells: dict[str, Cell] = {a: cell(layout, a) for a in axes}
-        mentioned = {a for _, used in override for a in used}
-        for a in mentioned:
-            cells[a] = next((Split(d) for d, used in override if a in used and d in type_.dims), None)
-        result = _bring(result, cells, place, section, state)
-    state.env[op.result] = result
+    state.env[op.result] = _bring(result, cells, place, section, state) if cells else result
+
+
+def _as_written(
+    name: str, dims: tuple[str, ...], layout: Layout, axes: tuple[str, ...], state: _State
+) -> tuple[dict[str, Cell], tuple[str, ...]]:
+    """What the lines of a value make of its layout (nothing, where it has none), and the axes along which
+    it may be read unfinished."""
+    written = dict(state.setting.values).get(name)
+    if not written:
+        return {}, ()
+    cells: dict[str, Cell] = {a: cell(layout, a) for a in axes}
+    deferred: list[str] = []
+    for axis in (a for a in axes if any(a in used for _, used in written)):
+        known = (d for d, used in written if axis in used and (d in (WHOLE, PARTIAL) or d in dims))
+        said = next(known, WHOLE)
+        have = cells[axis]
+        if said == PARTIAL:
+            if isinstance(have, Partial) and have.kind == "sum" and have.routed is None:
+                deferred.append(axis)
+        else:
+            cells[axis] = None if said == WHOLE else Split(said)
+    return cells, tuple(deferred)
 
 
 def _local(

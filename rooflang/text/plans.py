@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rooflang.design import Fusion, Mesh, Placement, Pool, Schedule, Shard
+from rooflang.form import tier_problem
 from rooflang.text.tree import Node, token_at, tokens_of, trees_of
 from rooflang.text.words import Words
 
@@ -21,6 +22,7 @@ class Plans:
         meshes: list[Mesh] = []
         shards: list[Shard] = []
         homes: list[tuple[str, str]] = []
+        tiers: list[tuple[str, str]] = []
         pipeline: str | None = None
         for child in trees_of(tree):
             if child.data == "mesh":
@@ -35,17 +37,21 @@ class Plans:
                 pipeline = self.words.name(token_at(child, 1))
             elif child.data == "home":
                 homes.append((self.words.path(token_at(child, 0)), self.words.name(token_at(child, 2))))
+            elif child.data == "tier":
+                tier = self.words.name(token_at(child, 2))
+                self.words.require(tier_problem(tier), token_at(child, 2))
+                tiers.append((self.words.path(token_at(child, 0)), tier))
             else:
                 target = self.words.path(token_at(child, 0))
                 for shard in trees_of(child):
                     dim, _, *names = tokens_of(shard)
                     shards.append(Shard(target, self.words.name(dim), tuple(map(self.words.name, names))))
-        return Placement(tuple(meshes), tuple(shards), tuple(homes), pipeline)
+        return Placement(tuple(meshes), tuple(shards), tuple(homes), pipeline, tuple(tiers))
 
     def schedule(self, tree: Node) -> Schedule:
         microbatches, overlap = 1, False
         fusions: list[Fusion] = []
-        streams: list[str] = []
+        named: dict[str, list[str]] = {"stream": [], "prefetch": [], "cascade": []}
         seen: set[str] = set()
         for child in trees_of(tree):
             kind = str(child.data)
@@ -56,9 +62,9 @@ class Plans:
                 microbatches = self.words.integer("the number of micro-batches", token_at(child, 1))
             elif kind == "overlap":
                 overlap = True
-            elif kind == "stream":
-                streams += map(self.words.path, tokens_of(child)[1:])
+            elif kind in named:
+                named[kind] += map(self.words.path, tokens_of(child)[1:])
             else:
                 _, target, *values = tokens_of(child)
                 fusions.append(Fusion(self.words.path(target), tuple(map(self.words.name, values))))
-        return Schedule(microbatches, tuple(fusions), overlap, tuple(streams))
+        return Schedule(microbatches, tuple(fusions), overlap, *map(tuple, named.values()))

@@ -15,7 +15,7 @@ from rooflang.design import (
     Statement,
     Weight,
 )
-from rooflang.form import symbols_problem
+from rooflang.form import dim_problem, symbols_problem
 from rooflang.limits import MAX_BLOCKS, MAX_DIMS, MAX_STATEMENTS
 from rooflang.size import Size
 from rooflang.text.expressions import Expressions
@@ -71,6 +71,7 @@ class Reader:
     def _dim(self, tree: Node, dims: dict[str, Size], sizes: SizeReader, axes: list[str]) -> None:
         token = token_at(tree, 0)
         name = self.words.name(token)
+        self.words.require(dim_problem(name), token)
         if name in dims:
             self.words.fail(f"a dimension must be declared once, but {name!r} is declared again", token)
         if len(dims) >= MAX_DIMS:
