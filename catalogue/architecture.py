@@ -66,7 +66,9 @@ class GroupedQuery:
     keys_are_values: bool = False
     """One projection makes both (Gemma 4's global layers)."""
     reuses_cache: bool = False
-    """Reads the keys and values of the nearest earlier layer of the same kind and has none of its own."""
+    """Reads the keys and values of an earlier layer and has none of its own."""
+    shared_cache: str = ""
+    """Name of a cache that several layers read; the first of them, which does not reuse it, makes it."""
     scale: float | None = None
     """Factor on scores; 1/sqrt(head_dim) when None."""
 

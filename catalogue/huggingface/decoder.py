@@ -68,8 +68,8 @@ def _layers(
     layers: list[Layer] = []
     for i, kind in enumerate(kinds):
         mixers = [_mixer(view, family, i, k, turns[i], count) for k in _parts(kind)]
-        if i >= count - shared and isinstance(mixers[-1], GroupedQuery):
-            mixers[-1] = replace(mixers[-1], reuses_cache=True)
+        if i in shared and isinstance(mixers[-1], GroupedQuery):
+            mixers[-1] = replace(mixers[-1], shared_cache=kind, reuses_cache=shared[i])
         parts = _feeds(view, family, i, i in sparse)
         places = (f"layers.{i}",)
         for mixer in mixers[:-1]:
@@ -128,15 +128,17 @@ def _mixer(view: View, family: Family, index: int, kind: str, rotates: bool, lay
     return made
 
 
-def _shared(view: View, kinds: list[str]) -> int:
-    """How many of the last layers read the cache of an earlier layer of their kind."""
+def _shared(view: View, kinds: list[str]) -> dict[int, bool]:
+    """Layers with a shared cache: the last ones, which reuse that of the last layer of their kind before."""
     number = view.count("num_kv_shared_layers")
     if number and not set(kinds[-number:]) <= set(kinds[:-number]):
         raise ConfigError(
             f"{view.name}: num_kv_shared_layers must leave a layer of each kind with a cache of its own, "
             f"but is {number} of {len(kinds)} layers"
         )
-    return number
+    first = len(kinds) - number
+    lenders = {first - 1 - kinds[:first][::-1].index(kind) for kind in set(kinds[first:])}
+    return dict.fromkeys(lenders, False) | dict.fromkeys(range(first, len(kinds)), True)
 
 
 def _feeds(view: View, family: Family, index: int, sparse: bool) -> tuple[FeedForward, ...]:

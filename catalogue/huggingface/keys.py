@@ -41,9 +41,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "theta": ("rope_theta", "rotary_emb_base", "rope_base", "attn_config.rope_theta", "rotary_base"),
     "rotary_dims": ("rotary_dim", "rope_dim"),
     "rotary_share": ("partial_rotary_factor", "rotary_pct", "rope_pct", "rope_ratio_dims"),
-    "tied": ("tie_word_embeddings", "tied_embeddings"),
+    "tied": ("tie_word_embeddings", "tied_embeddings", "use_embedding_sharing"),
     "window": ("sliding_window", "sliding_window_size", "attn_config.sliding_window"),
-    "window_period": ("sliding_window_pattern", "_sliding_window_pattern"),
+    "window_period": ("sliding_window_pattern", "_sliding_window_pattern", "layer_switch"),
     "dtype": ("torch_dtype", "dtype"),
     "experts": (
         "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts",
@@ -109,6 +109,7 @@ VALUES_ONLY = _words(
     layernorm_linear_attention_beta layernorm_mlp_alpha layernorm_mlp_beta emb_scale rescale_every
     linear_attn_config.gate_lower_bound activation_sparsity_pattern llama_4_scaling
     resid_mup_scale output_gate_type attn_output_gate_type scale_attn_by_inverse_layer_idx
+    swiglu_limits swiglu_limits_shared mup_denominator attn_output_multiplier max_attn_value mup_base_width
     use_gemma_norm postnorm zero_centered layer_norm_rms
     """
 )
@@ -146,14 +147,44 @@ _IRRELEVANT = _words(
     moe_world_size embedding_dropout_prob sliding_window_pattern_source weight_tying use_cuda_kernels
     yarn_only_types bias_dropout_fusion masked_softmax_fusion use_logits_scaling hidden_size_original
     moe_config_name interpolate_factor position_embedding_base inference_config rms_norm softmax_in_fp32
-    rmsnorm use_mixed_mlp_moe
+    rmsnorm use_mixed_mlp_moe full_attn_mod for_llm_compressor embedding_dropout output_dropout rotary_type
+    use_rmsnorm norm_head norm_softmax using_split_qkv_in_self_attention mtp_loss_scaling_factor mlp_type
+    norm_type normalization_function init_method use_gated_activation use_parallel_block
+    order_of_interleaved_layers residual_dropout activation_dropout layerdrop do_layer_norm_before
+    offset_alibi skip_bias_add skip_bias_add_qkv slow_but_exact gated_linear_unit downsample_ratio
+    dynamic_image_size force_image_size max_dynamic_patch min_dynamic_patch pad2square ps_version
+    select_layer template use_backbone_lora use_llm_lora use_thumbnail system_message spatial_merge_size
+    multimodal_projector_bias candidate_resolutions global_view_pos tile_tag projector_config
+    mm_tokens_per_image understand_projector_stride projector_bias patch_token_len use_im_start_end
+    allgather_dtype att_impl_type partial_rotary_factors apply_query_key_layer_scaling original_rope
+    post_layer_norm pre_seq_len prefix_projection classifier_dropout z_loss_weight z_loss_coefficient
+    embedding_fraction learned_pos_emb init_config verbose no_bias attn_rotary_emb mamba_use_mlp
+    mamba_norm_before_gate mamba_rms_norm mlp_expansion_factor attention_method zero_expert_type
+    enable_expert_tensor_parallelism moe_eval_capacity_factor moe_train_capacity_factor moe_token_dropping
+    moe_min_capacity fuse_rms_norm fuse_attention_qkv fuse_attention_ffn moe_gate moe_gate_act moe_capacity
+    moe_use_hard_gate moe_multimodal_dispatch_use_allgather moe_orthogonal_loss_lambda
+    moe_reverse_token_drop moe_all_to_all_dropout moe_group_experts moe_group_orthogonal_loss
+    moe_layer_feed_fake_token moe_aux_loss_lambda moe_norm_gate_logits moe_dropout_prob moe_norm_min
+    multi_token_pred_lambda compression_ratio freq_allocation rope_3d scale_qk_coeff global_aux_loss
+    weight_share_add_bias micro_batch_size sinkhorn_2gate sinkhorn_temp token_balance_loss
+    token_balance_seqlen im_patch_id disable_ffn_model_parallel pixel_hidden_size rope_reorder
+    tensor_parallel_output pp_seg_method think_mode use_recompute_moe recompute recompute_granularity
+    moe_drop_tokens moe_random_routing_dropped_token mask_init_id num_media_embeds pool_type class_num
+    dense_list skip_cls_token text_end_id text_start_id use_rotary_pos_emb add_classification_head
+    im_start_id im_end_id org_vocab_size eod_token_id position_embedding_xdrope group_limited_greedy
+    attn_config.attn_impl attn_config.alibi_bias_max attn_config.prefix_lm attn_config.softmax_scale
+    attn_config.model_type ffn_config.model_type attn_config.attn_type attn_config.attn_uses_sequence_id
+    attn_config.attn_pdrop head_dtype lora_rank model_name checkpoint_version config_version
+    is_causal sub_configs keys_to_ignore_at_inference nextn_is_sparse nextn_loss_weight hidden_act_param
+    special_image_token_id resampler query_num batch_vision_input drop_vision_last_layer slice_mode
+    
     """
 )
 _IRRELEVANT_FORM = re.compile(
     r"^_|_token_ids?$|_token_index$|_dropout$|_pdrop$|dropout_prob$|_loss(_|$)|_loss_coef$|_loss_weight$"
     r"|(^|[._])(vision|visual|audio|image|video|speech|mm|projector|vit|img|talker|code2wav|media)(_|$)"
     r"|^(boi|eoi|boa|eoa)_|^rope_scaling|^rope_parameters|_init$|^init_|initializer|^yarn\."
-    r"|^quantization|^generation_config|placeholder"
+    r"|^quantization|^recompute|^anyres|^moe_.*_loss|_loss_lambda$|^generation_config|placeholder"
 )
 
 

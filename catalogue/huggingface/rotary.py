@@ -27,7 +27,8 @@ def rope(view: View, family: Family, width: int, kind: str, dims: int | None = N
         dims = view.size_or_none("rotary_dims") or int(width * share)
         dims = min(width, dims - dims % 2)
     theta = _stated(view, kind, "rope_theta", "theta")
-    return Rope(dims, theta or THETA, _factor(view)) if dims > 0 else None
+    theta = (theta or THETA) * view.positive("rope_ratio", 1.0)
+    return Rope(dims, theta, _factor(view)) if dims > 0 else None
 
 
 def _stated(view: View, kind: str, key: str, role: str) -> float | None:

@@ -20,15 +20,16 @@ def write(b: Block, g: GroupedQuery, h: str, ctx: Context) -> str:
     rows = ctx.dim("S", s) if kept is None else ctx.dim("W", minimum(s, kept))
     k, heads, c = ctx.dim("K", g.kv_heads), ctx.dim("G", g.heads // g.kv_heads), ctx.dim("C", g.head_dim)
     u = c if g.value_dim == g.head_dim else ctx.dim("U", g.value_dim)
-    for name, width in (("keys", c), ("values", u)):
+    keys, values, seen = *_caches(g), rows
+    for name, width in ((keys, c), (values, u)):
         span = ("append", 1) if kept is None else ("window", kept)
-        b.state(ctx.cache, f"B {rows} {k} {width}", name, *span)
+        if not g.reuses_cache:
+            b.state(ctx.cache, f"B {rows} {k} {width}", name, *span)
     _project(b, g, h, ctx, (k, heads, c, u))
     q = _turn(b, g, ctx, (k, heads, c, u))
-    keys, values, seen = "keys", "values", rows
     if g.indexer is not None:
         chosen, seen = sparse.per_head(b, g.indexer, h, k, ctx)
-        keys, values = f"keys[{chosen}]", f"values[{chosen}]"
+        keys, values = f"{keys}[{chosen}]", f"{values}[{chosen}]"
     with b.kernel():
         b.let("s: f32", f"einsum({q}, {keys} -> B Q {k} {heads} {seen})")
         if g.sinks:
@@ -44,6 +45,12 @@ def write(b: Block, g: GroupedQuery, h: str, ctx: Context) -> str:
         return _biased(b, "o", f"einsum({o}, wo -> B Q D)", g, "y")
 
 
+def _caches(g: GroupedQuery) -> tuple[str, str]:
+    """Names of the caches of keys and of values."""
+    end = f"_{g.shared_cache}" if g.shared_cache else ""
+    return f"keys{end}", f"values{end}"
+
+
 def _project(b: Block, g: GroupedQuery, h: str, ctx: Context, dims: tuple[str, str, str, str]) -> None:
     """Queries, keys and values (`q`, `k`, `v`), and the output gate."""
     k, heads, c, u = dims
@@ -57,20 +64,22 @@ def _project(b: Block, g: GroupedQuery, h: str, ctx: Context, dims: tuple[str, s
             source = ctx.operand(b, ctx.norm(b, "q_a", r, "q_n", "q_a_gain"), r, ctx.formats.mixer)
         wq = f"{r} {wide}"
     b.weight(stored, wq, "wq")
-    b.weight(stored, f"D {k} {c}", "wk")
-    if not g.keys_are_values:
+    if not g.reuses_cache:
+        b.weight(stored, f"D {k} {c}", "wk")
+    if not (g.keys_are_values or g.reuses_cache):
         b.weight(stored, f"D {k} {u}", "wv")
     gate = f"{k} {heads} {u}" if g.gate else f"{k} {heads}"
     if g.gate or g.head_gate:
         b.weight(stored, f"D {gate}", "wgate")
     b.weight(ctx.output.weights, f"{k} {heads} {u} D", "wo")
     for name, shape in (("q", wide), ("k", f"{k} {c}"), ("v", f"{k} {u}"), ("o", "D")):
-        if name in g.biases:
+        if name in g.biases and not (g.reuses_cache and name in "kv"):
             b.weight("bf16", shape, f"{name}_bias")
     with b.kernel():
         _biased(b, "q", f"einsum({source}, wq -> B Q {wide})", g)
-        _biased(b, "k", f"einsum({x}, wk -> B Q {k} {c})", g)
-        if not g.keys_are_values:
+        if not g.reuses_cache:
+            _biased(b, "k", f"einsum({x}, wk -> B Q {k} {c})", g)
+        if not (g.keys_are_values or g.reuses_cache):
             _biased(b, "v", f"einsum({x}, wv -> B Q {k} {u})", g)
         if g.gate or g.head_gate:
             b.let("gate", f"einsum({x}, wgate -> B Q {gate})")
@@ -90,18 +99,23 @@ def _turn(b: Block, g: GroupedQuery, ctx: Context, dims: tuple[str, str, str, st
     with b.kernel():
         if g.qk_norm == "head":
             q = ctx.norm(b, q, c, "q_n", "q_gain" if g.qk_norm_gain else "")
-            key = ctx.norm(b, key, c, "k_n", "k_gain" if g.qk_norm_gain else "")
         elif g.qk_norm == "whole":
             q = _normed_whole(b, q, (k, heads, c), "QW", ctx)
-            key = _normed_whole(b, key, (k, c), "KW", ctx)
         if factor != 1.0:
             q = b.let("q_s", f"scale({q})", by=factor)
         if g.rope is not None:
-            last, theta = g.rope.dims, g.rope.theta
-            q = b.let("q_t", f"rope({q} over {c})", last=last, theta=theta)
-            key = b.let("k_t", f"rope({key} over {c})", last=last, theta=theta)
-        b.append("keys", ctx.stored(b, key, c, ctx.cache))
-        b.append("values", ctx.stored(b, value, u, ctx.cache))
+            q = b.let("q_t", f"rope({q} over {c})", last=g.rope.dims, theta=g.rope.theta)
+        if g.reuses_cache:
+            return q
+        if g.qk_norm == "head":
+            key = ctx.norm(b, key, c, "k_n", "k_gain" if g.qk_norm_gain else "")
+        elif g.qk_norm == "whole":
+            key = _normed_whole(b, key, (k, c), "KW", ctx)
+        if g.rope is not None:
+            key = b.let("k_t", f"rope({key} over {c})", last=g.rope.dims, theta=g.rope.theta)
+        keys, values = _caches(g)
+        b.append(keys, ctx.stored(b, key, c, ctx.cache))
+        b.append(values, ctx.stored(b, value, u, ctx.cache))
     return q
 
 

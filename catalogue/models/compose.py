@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalogue.architecture import Architecture, Layer
+from catalogue.architecture import Architecture, GroupedQuery, Layer
 from catalogue.models import ends, layer
 from catalogue.models.blocks import Block, Model
 from catalogue.models.caches import Kv
@@ -74,13 +74,20 @@ def compose(name: str, a: Architecture, kv: Kv = "served") -> Design:
     found = [((unit,), 0) for unit in blocks[:first]] + runs(blocks[first:])
     whole = numbered(titles(p)[0] if len(p) == 1 else group(len(p)) for p, _ in found)
     for title, (period, count) in zip(whole, found, strict=True):
-        with model.repeat(title, count) if count else model.section(title) as part:
+        apart = count == 0 or any(_lends(x) for unit in period for x in unit)
+        with model.section(title) if apart else model.repeat(title, count) as part:
             write(part, period)
     ends.head(model, context(a.layers[-1]), a.head, a.tied, bool(a.draft))
     if not a.draft:
         return model.design("next")
     ends.draft(model, a.draft[0], context(a.draft[0]), a.head, a.tied)
     return model.design("next", "guess")
+
+
+def _lends(layer: Layer) -> bool:
+    """Whether later layers read the layer's cache, which they see if it stands outside repeats."""
+    mixer = layer.mixer
+    return isinstance(mixer, GroupedQuery) and bool(mixer.shared_cache) and not mixer.reuses_cache
 
 
 def group(members: int) -> str:

@@ -180,6 +180,8 @@ def test_layers_that_share_a_cache() -> None:
     found = read(GEMMA_3N)
     kept = [layer.mixer for layer in facts(found).layers if elements(layer.mixer)]
     assert len(kept) == 20
+    context = 131_072  # 4 of the 20 are global, the others keep 512 tokens
+    assert cache_bytes(found, context) == (4 * context + 16 * 512) * 2 * (2 * 2 * 256)
 
 
 def test_multi_head_attention() -> None:
