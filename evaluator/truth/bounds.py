@@ -25,6 +25,9 @@ from evaluator.truth.points import LEAST_CONTEXT, Point
 from rooflang.design import Design, Mesh, Placement, Pool, Repeat
 from rooflang.lower import lower
 
+NARROWER_MESSAGES = 4.0
+"""A service may send BF16 values in 4 bits (quantised all-reduce and dispatch), whatever its precision."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -41,7 +44,7 @@ class Bounds:
         each = max(1.0, np.floor(batch / point.deployment.instances))
         if each > placed.ranks:  # the mean of what the ranks hold; a whole number of sequences each
             each = np.floor(each / placed.ranks) * placed.ranks
-        device = favoured(point.device, narrowest(placed.design))
+        device = favoured(point.device, narrowest(placed.design), NARROWER_MESSAGES)
         found = evaluate(
             placed.design, {"main": device}, _scenario(point, drafted), each, axes=placed.axes,
             drafted=float(drafted), microbatches=1.0, setting="physical",

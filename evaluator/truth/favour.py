@@ -25,8 +25,10 @@ def lifted(device: Device, rate: str) -> Device:
     return replace(device, flops_per_second={f: max(v, peak) for f, v in device.flops_per_second.items()})
 
 
-def favoured(device: Device, rate: str) -> Device:
+def favoured(device: Device, rate: str, messages: float = 1.0) -> Device:
     """The lifted device without limits that software can go around, for a bound on measurements.
+
+    `messages` is how much narrower values may be sent than the design says.
 
     Exponentials may be computed as polynomials and element-wise work be packed, so neither binds; storage
     on the chip is granted where it is not published. Links are taken at the fastest published value, since
@@ -38,8 +40,8 @@ def favoured(device: Device, rate: str) -> Device:
         exp_per_second=None,
         onchip_total_bytes=device.onchip_total_bytes or SAFE_ONCHIP_BYTES,
         scale_up_domain=device.scale_up_domain or 8,
-        scale_up_bytes_per_second=_link(device, "scale_up_bytes_per_second"),
-        scale_out_bytes_per_second=_link(device, "scale_out_bytes_per_second"),
+        scale_up_bytes_per_second=messages * _link(device, "scale_up_bytes_per_second"),
+        scale_out_bytes_per_second=messages * _link(device, "scale_out_bytes_per_second"),
     )
 
 

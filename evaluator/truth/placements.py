@@ -62,7 +62,7 @@ class Placements:
 
 def design_at(point: Point) -> Design:
     """The model of a point at its precision."""
-    return at_precision(design_of(point.model, point.kv), point.storage)
+    return at_precision(design_of(point.model, point.kv), point.storage, point.cache)
 
 
 @lru_cache(maxsize=128)

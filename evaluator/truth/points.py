@@ -43,6 +43,7 @@ class Point:
     precision: str
     storage: str | None
     kv: Kv
+    cache: str | None
     device: Device
     devices: int
     deployment: Deployment
@@ -105,7 +106,7 @@ def serving_point(row: Row, has_drafts: Callable[[str], bool]) -> Point:
     )
     weights = row.text("weights")
     return Point(
-        row.id, model, precision_of(weights), format_of_words(weights), _kv(row.text("kv")), device,
+        row.id, model, precision_of(weights), format_of_words(weights), *_kv(row.text("kv")), device,
         max(count, deployment.devices), deployment, (prompt or 0.0) * spread, (output or 0.0) * spread,
         known_prompt, batch, most, drafted, accepted, known, seconds, throughput,
         _milli(row.number("ttft_ms")) if known_prompt else None, bool(given),
@@ -144,7 +145,7 @@ def e2e_point(row: Row) -> Point:
     formats = " ".join(row.text(c) for c in ("precision", "gemm_format", "moe_format"))
     precision = row.text("precision") or formats
     return Point(
-        row.id, model, precision_of(precision), format_of_words(formats), "served", device, ranks * pp,
+        row.id, model, precision_of(precision), format_of_words(formats), "served", None, device, ranks * pp,
         deployment, prompt * SPREAD, output * SPREAD, True, batch, concurrency or math.inf, 0, 1.0, True,
         seconds, None, first, True,
     )  # fmt: skip
@@ -240,5 +241,7 @@ def _drafting(row: Row, has_drafts: bool) -> tuple[int, float, bool]:
     )
 
 
-def _kv(words: str) -> Kv:
-    return "bf16" if words.lower().startswith("bf16") else "served"
+def _kv(words: str) -> tuple[Kv, str | None]:
+    """(storage of the cache, a format narrower than engines serve by default)."""
+    lowered = words.lower()
+    return "bf16" if lowered.startswith("bf16") else "served", "nvfp4" if "fp4" in lowered else None

@@ -45,11 +45,10 @@ def gap(
     kv: KvOption = Kv.served,
     database: Database = DATABASE,
     json: Json = False,
-) -> int:
+) -> None:
     """Compare a measured run with its limits, and say which changes would help most.
 
-    Without parallelism the run is taken as mapped in the fastest conventional way. Exit status 1 if the run
-    is above what is possible.
+    Without parallelism the run is taken as mapped in the fastest conventional way.
     """
     from catalogue.devices import load_device
     from catalogue.models.precision import at_precision
@@ -59,7 +58,7 @@ def gap(
     from mutations.start import starting_designs
     from seis.cli.asked import Asked
     from seis.cli.operating import operate
-    from seis.cli.problems import REFUSED, UsageError
+    from seis.cli.problems import UsageError
     from seis.cli.sources import Source, find
 
     at_least("--count", count, 1)
@@ -95,7 +94,6 @@ def gap(
         from seis.cli.gap_tables import print_gap
 
         print_gap(result)
-    return REFUSED if result.above_bound else 0
 
 
 def _context(context: int | None, isl: int | None, osl: int | None) -> int:

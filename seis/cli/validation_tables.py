@@ -26,10 +26,11 @@ def print_validation(found: Validation) -> None:
     out.print(f"[bold]{found.rows} rows, {len(found.placed)} placed, {above} above their bound[/bold]\n")
     for placed in found.violations:
         worst = max(placed.achieved, key=lambda m: placed.achieved[m])
-        out.print(
-            f"{placed.id}: {worst} is {placed.fraction:.2f} of its bound on {placed.device}; check the row's "
-            "device, count, precision and drafting before the bound"
+        text = (
+            f"{placed.id}: {worst} is {placed.fraction:.2f} times what {placed.device} can do; check the "
+            "row's device, count, precision and drafting"
         )
+        out.print(f"{sentence(fill(text, WIDTH))}\n")
     for by, group in found.quartiles().items():
         if group:
             rows = [
@@ -60,4 +61,4 @@ def print_validation(found: Validation) -> None:
     if found.not_placed:
         reasons = Counter(reason for _, reason in found.not_placed)
         out.print(f"[bold]not placed: {len(found.not_placed)} rows[/bold]")
-        out.print(facts((f"{n:4}", reason) for reason, n in reasons.most_common()))
+        out.print(facts((f"{n:4}", sentence(reason)) for reason, n in reasons.most_common()))

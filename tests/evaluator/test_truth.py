@@ -71,7 +71,7 @@ def test_a_measurement_faster_than_light_is_a_violation() -> None:
 
 def point(**changes: object) -> Point:
     base = Point(
-        "p", "deepseek-v3", "fp8", "fp8", "served", load_device("h200-sxm"), 8, Deployment(1, 8, "tp"),
+        "p", "deepseek-v3", "fp8", "fp8", "served", None, load_device("h200-sxm"), 8, Deployment(1, 8, "tp"),
         1024.0, 1024.0, True, 64.0, 64.0, 0, 1.0, True, 0.02, 400.0, None, True,
     )  # fmt: skip
     return replace(base, **changes)  # type: ignore[arg-type]
