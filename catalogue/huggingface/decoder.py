@@ -245,6 +245,8 @@ def _dtype(view: View) -> None:
 def _positions(view: View, family: Family, hidden: int) -> None:
     """Embeddings of absolute positions have no part: say how many parameters are left out."""
     limit = view.size_or_none("max_position")
+    if view.off("use_cla"):
+        view.use("cla_share_factor")
     if view.off("hidden_size_per_layer_input"):
         view.use("vocab_size_per_layer_input")
     if view.flag("lm_head_bias"):

@@ -35,7 +35,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "norm_epsilon",
     ),
     "activation": (
-        "hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act",
+        "hidden_activation", "hidden_act", "activation_function", "mlp_hidden_act",
         "ffn_config.ffn_act_fn.name", "activation",
     ),
     "theta": ("rope_theta", "rotary_emb_base", "rope_base", "attn_config.rope_theta", "rotary_base"),
