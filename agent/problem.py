@@ -11,6 +11,7 @@ from typing import Any
 from agent.errors import ProblemError
 from agent.versions import evaluator_version
 from catalogue.devices import Device, load_device
+from catalogue.huggingface import is_config
 from catalogue.models import load_model
 from catalogue.models.caches import Kv
 from catalogue.models.facts import full_name
@@ -25,7 +26,8 @@ from rooflang.size import Size, rebuild
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One search. Names of model and device may be abbreviated; a device may be a `.yaml` file.
+    """One search. Names of model and device may be abbreviated; a model may be the path of a config.json,
+    a device a `.yaml` file.
 
     `setting` and `clock` are those that designs are ranked by; `kv` is the caches' storage.
     Raises CatalogueError for an unknown name and ProblemError for anything else that does not exist.
@@ -55,6 +57,8 @@ class Problem:
     def hash(self) -> str:
         """SHA-256 of everything that the result depends on."""
         facts = asdict(self) | {"device": self.accelerator.content_hash, "conditions": self.conditions_hash}
+        if is_config(self.model):  # a file of the user's, which may change
+            facts["config"] = structure_hash(self.reference())
         return _digest(facts)
 
     @property

@@ -53,11 +53,9 @@ def decoder(view: View, family: Family, scheme: Scheme) -> Architecture:
 def _layers(
     view: View, family: Family, storage: Storage, count: int
 ) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-    blocks = block_kinds(view, "block_pattern")
+    blocks = ["mamba"] * count if view.family == "mamba2" else block_kinds(view, "block_pattern")
     if blocks is not None:
         return _blocks(view, family, storage, blocks)
-    if view.has("expert_ffn_hidden_size") and view.has("kv_lora_rank") and view.word("model_type") == "":
-        raise ConfigError(f"{view.name} must state its model_type, but it does not; add the key")
     if view.family == "longcat_flash":
         return _shortcut(view, family, storage, count)
     kinds = mixing_kinds(view, family, count)

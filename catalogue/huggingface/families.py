@@ -253,6 +253,7 @@ FAMILIES: dict[str, Family] = {
         {**_UNTIED, "mlp_hidden_act": "relu2"}, gated=False, rotary=False, score="sigmoid", correction=True,
         experts_under=("mixer",),
     ),
+    "mamba2": Family({**_UNTIED, "state_size": 128, "expand": 2, "n_groups": 8}, rotary=False),
     "gpt2": _GPT,
     "gpt_bigcode": _GPT,
     "opt": _GPT,

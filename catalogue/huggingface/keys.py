@@ -89,7 +89,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "drafts": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers"),
     "mamba_heads": ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"),
     "mamba_head_dim": ("mamba_head_dim", "mamba_d_head", "mamba_headdim"),
-    "mamba_state": ("ssm_state_size", "mamba_d_state", "mamba_state_dim"),
+    "mamba_state": ("ssm_state_size", "mamba_d_state", "mamba_state_dim", "state_size"),
     "mamba_groups": ("n_groups", "mamba_n_groups", "mamba_ngroups"),
     "mamba_conv": ("conv_kernel", "mamba_d_conv", "conv_kernel_size"),
     "mamba_conv_bias": ("use_conv_bias", "mamba_conv_bias"),

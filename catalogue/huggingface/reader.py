@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from catalogue.models.caches import Kv
     from rooflang.design import Design
 
-_OTHER = re.compile(r"bert|t5|bart|whisper|clip|vit$|siglip|encoder|wav2vec|sam$|resnet|rwkv|retnet|hyena")
+_OTHER = re.compile(
+    r"bert|t5|bart|whisper|clip|vit$|siglip|encoder|wav2vec|sam$|resnet|rwkv|retnet|hyena"
+    r"|^(falcon_)?mamba$|recurrent_gemma|xlstm|zamba"
+)
 _END = "config.json"
 
 

@@ -45,9 +45,10 @@ def mamba2(view: View) -> Mamba2:
     hidden = view.size("hidden")
     expand = view.positive("expand" if view.has("expand") else "mamba_expand", 2.0)
     inner = view.size_or_none("mamba_d_ssm") or int(hidden * expand)
-    heads = view.size_or_none("mamba_heads")
+    alone = view.family == "mamba2"  # its heads are the only ones, so they have the plain names
+    heads = view.size_or_none("num_heads" if alone else "mamba_heads")
     automatic = view.raw("mamba_head_dim") == "auto"
-    dims = None if automatic else view.size_or_none("mamba_head_dim")
+    dims = None if automatic else view.size_or_none("head_dim" if alone else "mamba_head_dim")
     if heads is None and dims is None:
         raise ConfigError(
             f"{view.name} must state mamba_n_heads or mamba_d_head for its Mamba-2 layers, but it does not; "

@@ -338,6 +338,14 @@ PUBLISHED: dict[str, Published] = {
         ),
         400.7e9, 0.001,
     ),
+    "mamba2-2.7b": Published(
+        {
+            "model_type": "mamba2", "hidden_size": 2560, "num_hidden_layers": 64, "vocab_size": 50288,
+            "num_heads": 80, "head_dim": 64, "state_size": 128, "n_groups": 1, "conv_kernel": 4, "expand": 2,
+            "use_bias": False, "use_conv_bias": True, "rms_norm": True, "torch_dtype": "bfloat16", **_TIED,
+        },
+        2.7e9, 0.01,
+    ),
     "nemotron-h-56b": Published(
         {
             "model_type": "nemotron_h", "hidden_size": 8192, "intermediate_size": 32768, "vocab_size": 131072,

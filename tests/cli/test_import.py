@@ -104,3 +104,16 @@ def test_what_cannot_be_imported(
     assert sentence in plain.err.lower() or sentence in plain.err
     assert plain.err.count("\n") == 1
     assert sentence in structured.error["message"].lower() or sentence in structured.error["message"]
+
+
+def test_a_search_of_a_changed_file_is_another_search(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent import Problem
+
+    monkeypatch.chdir(tmp_path)
+    problem = Problem(config, "b300", 1)
+    before = problem.hash
+    assert Problem("tiny-model", "b300", 1).hash == before  # the directory names the same file
+    (tmp_path / config).write_text(json.dumps({**CONFIG, "num_hidden_layers": 2}))
+    assert Problem(config, "b300", 1).hash != before
