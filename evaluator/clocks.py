@@ -247,7 +247,9 @@ class Steps:
         held = most_layers(i.plan, i.stages)
         outside = whole - self._model_layers()
         stage = np.minimum(whole, held * heaviest(i.plan, self._first, self._item, self._added) + outside)
-        return {"chain": np.maximum(i.microbatches, i.stages) * (stage + self.pass_seconds)}
+        # A pool without the pipeline axis is shared by all stages, which may wait for it.
+        shared = [self.over_kernels("all", _seconds, p) for p in i.rates if p != self.pipeline_pool]
+        return {"chain": np.maximum(i.microbatches, i.stages) * total([stage, self.pass_seconds, *shared])}
 
     def _model_layers(self) -> Value:
         """Sum over the model's layers, one after another."""

@@ -82,7 +82,7 @@ class _Machine:
         self.steps: list[list[Step]] = [[] for _ in range(microbatches)]
         self.ends: list[list[float]] = [[] for _ in range(microbatches)]
         self.staged = any(stage for _, stage in tasks.devices)
-        self.came: list[dict[int, int]] = [{} for _ in tasks.devices]  # by micro-batch, in which order
+        self.came = [0] * microbatches  # in which order they came to the stage where they are
         self.arrivals = 0
         self.now = 0.0
         self.count = 0
@@ -133,22 +133,21 @@ class _Machine:
         self.steps[batch].append(Step([-1.0] * n, [-1.0] * n, [None] * n))
         self.waits[batch] = list(t.waits)
         self.open[batch] = n
-        for came in self.came:
-            came.pop(batch, None)
+        self.arrive(batch)
         for task in t.first:
             self.queue(batch, task)
+
+    def arrive(self, batch: int) -> None:
+        """A micro-batch has come to another stage."""
+        self.arrivals += 1
+        self.came[batch] = self.arrivals
 
     def queue(self, batch: int, task: int) -> None:
         for part in self.tasks.parts[task]:
             waiting = self.slots[part.engine].queue
             position = len(waiting)
             if self.staged:
-                came = self.came[part.engine >> 1]
-                if batch not in came:
-                    self.arrivals += 1
-                    came[batch] = self.arrivals
-                own = came[batch]
-                while position and came[waiting[position - 1][0]] > own:
+                while position and self.came[waiting[position - 1][0]] > self.came[batch]:
                     position -= 1
             waiting.insert(position, (batch, task))
 
@@ -262,8 +261,8 @@ class _Machine:
         parts = self.tasks.parts[task]
         crossed = len(parts) > 1 or len(self.tasks.parts[cause[2]]) > 1
         other = parts[0].engine | 1 != engine | 1
-        if other and self.staged:
-            self.came[engine >> 1].pop(batch, None)
+        if self.tasks.parts[cause[2]][0].item < 0:
+            self.arrive(batch)
         rearranged = self.staged and not self.exclusive
         if crossed or other or rearranged or not self.start(batch, task, cause):
             self.queue(batch, task)

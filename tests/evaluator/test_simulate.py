@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,8 @@ from evaluator.simulate.partition import partition
 from mutations.registry import rules
 from mutations.start import starting_designs
 from rooflang.design import Design
+from rooflang.errors import RoofLangError
+from rooflang.lower import lower
 from tests.evaluator.placements import expert_parallel, separate_experts
 
 B300 = load_device("b300")
@@ -47,7 +50,7 @@ def at(design: Design, microbatches: int, overlap: bool, batch: float, **more: o
 @pytest.mark.parametrize("model", model_names())
 def test_the_conventional_designs_of_every_model_are_between_the_clocks(model):
     structures = starting_designs(load_model(model))
-    for number, structure in enumerate(structures[:: max(1, len(structures) // 4)]):
+    for number, structure in enumerate(structures[:: max(1, len(structures) // 2)]):
         design = conventional_schedule(structure)
         pipeline = design.placement.pipeline
         for m, overlap in ((1, False), (2, True)):
@@ -57,7 +60,7 @@ def test_the_conventional_designs_of_every_model_are_between_the_clocks(model):
                 holds(e)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(["deepseek-v4-flash", "deepseek-v3", "gpt-oss-120b"]), st.randoms(use_true_random=False)
 )
@@ -67,7 +70,10 @@ def test_random_designs_are_between_the_clocks(model, rng: random.Random):
         rule = rng.choice(rules())
         sites = rule.sites(design)
         if sites:
-            design = rule.apply(design, rng.choice(sites))
+            new = rule.apply(design, rng.choice(sites))
+            with suppress(RoofLangError):  # some changes cannot be placed
+                lower(new)
+                design = new
     axes = {a: float(rng.choice([1, 2, 4, 8])) for mesh in design.placement.meshes for a, _ in mesh.axes}
     stages = int(axes.get(design.placement.pipeline or "", 1))
     m = stages * rng.randint(1, 2) + rng.randint(0, 1)
