@@ -63,8 +63,12 @@ def aggregated_steps(
     redundant: Value = 0.0,
     clock: str,
     setting: str,
+    prompt_form: Design | None = None,
 ) -> Steps:
-    """Times of aggregated serving with `batch` decoding sequences per replica, over a grid or at a point."""
+    """Times of aggregated serving with `batch` decoding sequences per replica, over a grid or at a point.
+
+    `prompt_form` is a program of prompts that differs from the design in attention alone.
+    """
     cut = chunks(service.prompts, service.hit, service.chunk)
     contexts = decoding(service.prompts, service.answers)
     groups = sharing(design, axes)
@@ -73,7 +77,7 @@ def aggregated_steps(
         return mixed(
             design, devices, service.scenario, batch, contexts, cut, riding, axes=axes,
             microbatches=microbatches, overlap=overlap, drafted=drafted, setting=setting,
-            redundant=redundant,
+            redundant=redundant, prompt_form=prompt_form,
         )  # fmt: skip
 
     has_draft = any(s.draft for s in lower(design).segments)
@@ -128,8 +132,12 @@ def aggregated(
     *,
     clock: str = "overlapped",
     setting: str = "achievable",
+    widened: Mapping[str, Design] | None = None,
 ) -> Answer:
-    """The best aggregated way over named structures, meshes, batches and schedules on `count` devices."""
+    """The best aggregated way over named structures, meshes, batches and schedules on `count` devices.
+
+    `widened` gives programs of prompts, by the name of the structure whose placement they share.
+    """
     ways: list[Served] = []
     points, fitting = 0, 0
     for name, structure in structures:
@@ -139,6 +147,7 @@ def aggregated(
         found = aggregated_steps(
             design, devices, service, s.batch, axes=s.axes, microbatches=s.microbatches, overlap=s.overlap,
             drafted=s.drafted, redundant=s.redundant, clock=clock, setting=setting,
+            prompt_form=(widened or {}).get(name),
         )  # fmt: skip
         fits = np.logical_and(_front(found.chunked.fits), np.logical_and(s.meant, s.batch >= s.microbatches))
         arrays = [found.ttft, found.tpot, found.requests, found.seconds, fits, s.devices, s.batch]

@@ -30,8 +30,11 @@ def serve(
     grid: Grid | None = None,
     clock: str = "overlapped",
     setting: str = "achievable",
+    widened: Mapping[str, Design] | None = None,
 ) -> Answer:
     """The best way over named structures for decode (and for aggregated serving) and for prefill.
+
+    `widened` gives programs of prompts for aggregated serving, by the name of the structure for decode.
 
     Raises ScenarioError for an unknown mode, or drafted tokens that a model cannot draft; ConfigurationError
     for disaggregated serving on a single device; UnavailableError where a figure is not known.
@@ -49,7 +52,9 @@ def serve(
     grid = grid or standard_grid(count)
     answers: list[Answer] = []
     if mode != "disaggregated":
-        answers.append(aggregated(decoders, device, count, service, grid, clock=clock, setting=setting))
+        answers.append(
+            aggregated(decoders, device, count, service, grid, clock=clock, setting=setting, widened=widened)
+        )
     if mode == "disaggregated" or (mode == "best" and count > 1):
         answers.append(
             disaggregated(prefilling, decoders, device, count, service, grid, clock=clock, setting=setting)
@@ -59,13 +64,19 @@ def serve(
     found = best_of(service, ways, sum(a.points for a in answers), sum(a.fitting for a in answers))
 
     def explained(way: Served | None) -> Served | None:
-        return None if way is None else bound_by(way, known, device, service, clock, setting)
+        return None if way is None else bound_by(way, known, device, service, clock, setting, widened)
 
     return replace(found, best=explained(found.best), nearest=explained(found.nearest))
 
 
 def bound_by(
-    way: Served, structures: Mapping[str, Design], device: Device, service: Service, clock: str, setting: str
+    way: Served,
+    structures: Mapping[str, Design],
+    device: Device,
+    service: Service,
+    clock: str,
+    setting: str,
+    widened: Mapping[str, Design] | None = None,
 ) -> Served:
     """The same with what takes most of each role's time: their points are evaluated again."""
     design, axes, numbers = _point(way.decode, structures)
@@ -76,6 +87,7 @@ def bound_by(
         steady = aggregated_steps(
             design, devices, service, batch, axes=axes, microbatches=m, overlap=overlap, drafted=drafted,
             redundant=redundant, clock=clock, setting=setting,
+            prompt_form=(widened or {}).get(way.decode.structure),
         ).steady  # fmt: skip
         return replace(way, decode=replace(way.decode, binding=spent(steady)))
     cut = chunks(service.prompts, service.hit, service.chunk)

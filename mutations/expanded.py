@@ -38,20 +38,26 @@ def expanded(model: Design) -> Design | None:
     return None if found is model else found
 
 
-def prompt_designs(model: Design) -> tuple[Design, ...]:
-    """Conventional structures for prefill: those of the model, and of its widened form where it has one.
+def prompt_forms(model: Design) -> dict[str, Design]:
+    """Conventional structures of the model's widened form, by name; none if it has no such form.
 
-    The widened form is left out where it cannot be placed: rows dealt out to the ranks that share its heads.
+    Those that cannot be placed are left out: rows dealt out to the ranks that share the heads.
     """
-    found = list(starting_designs(model))
     wide = expanded(model)
+    found: dict[str, Design] = {}
     for design in starting_designs(wide) if wide is not None else ():
         try:
             lower(design)
         except LoweringError:
             continue
-        found.append(design.with_(name=f"{design.name}, latent written out"))
-    return tuple(found)
+        found[design.name] = design
+    return found
+
+
+def prompt_designs(model: Design) -> tuple[Design, ...]:
+    """Conventional structures for prefill: those of the model, and of its widened form."""
+    wide = prompt_forms(model).values()
+    return (*starting_designs(model), *(d.with_(name=f"{d.name}, latent written out") for d in wide))
 
 
 def _widened(design: Design) -> Iterator[tuple[str, str, str]]:

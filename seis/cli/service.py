@@ -76,7 +76,7 @@ def service(
     from evaluator.scenario import Scenario
     from evaluator.service import Service
     from evaluator.serving import serve
-    from mutations.expanded import prompt_designs
+    from mutations.expanded import prompt_designs, prompt_forms
     from mutations.start import starting_designs
 
     at_least("--count", count, 1)
@@ -91,9 +91,11 @@ def service(
     loaded = load_model(name, "bf16" if kv is Kv.bf16 else "served")
     decoders = [(d.name.partition(": ")[2], d) for d in starting_designs(loaded)]
     prefilling = [(d.name.partition(": ")[2], d) for d in prompt_designs(loaded)]
+    wide = {n.partition(": ")[2]: d for n, d in prompt_forms(loaded).items()}
     found = serve(
-        decoders, prefilling, kind, count, asked, mode=mode.value, clock=clock.value, setting=setting.value
-    )
+        decoders, prefilling, kind, count, asked, mode=mode.value, clock=clock.value, setting=setting.value,
+        widened=wide,
+    )  # fmt: skip
     about = {
         "model": name, "device": kind.name, "count": count, "isl": asked.prompts.mean,
         "osl": asked.answers.mean, "hit_rate": hit_rate, "mode": mode.value, "mtp": mtp, "chunk": chunk,

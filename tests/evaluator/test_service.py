@@ -24,7 +24,7 @@ from evaluator.scenario import Scenario
 from evaluator.service import Answer, Service, best_of
 from evaluator.serving import serve
 from evaluator.sweep import Grid
-from mutations.expanded import prompt_designs
+from mutations.expanded import expanded, prompt_designs, prompt_forms
 from mutations.start import starting_designs
 from tests.evaluator.placements import expert_parallel, single
 
@@ -37,6 +37,7 @@ def _serve(model: str, count: int, service: Service, mode: str = "best", **more:
     loaded = load_model(model)
     decoders = [(d.name, d) for d in starting_designs(loaded) if "MLP replicated" not in d.name]
     prefilling = [(d.name, d) for d in prompt_designs(loaded) if "MLP replicated" not in d.name]
+    more.setdefault("widened", prompt_forms(loaded))
     return serve(decoders, prefilling, DEVICE, count, service, mode=mode, grid=GRID, **more)
 
 
@@ -99,6 +100,30 @@ def test_mixed_flops_are_those_of_decode_and_prompt():
     both = matrix(mixed(design, B300, Scenario(), 64.0, contexts, cut, 32.0))
     prompt = matrix(evaluate(design, B300, Scenario(4096), 64.0, queries=4096.0))
     assert both - decode == pytest.approx(prompt * 32 / 4096, rel=2e-3)
+
+
+def test_prompts_of_latent_attention_ride_in_their_own_form():
+    """The matrix work that riding tokens add is that of the form that is written out."""
+    design = single("deepseek-v3")
+    wide, cut = expanded(design), chunks(fixed(8192), 0.0, 8192)
+    contexts = decoding(fixed(8192), fixed(1024))
+
+    def matrix(e: object) -> float:
+        return float(
+            sum(i.layers * np.max(e.prices[i.work].resources.get("matrix", 0.0)) for i in e.plan.items)
+        )
+
+    forms = {}
+    for name, form in (("absorbed", None), ("written out", wide)):
+        both = mixed(design, B300, Scenario(), 64.0, contexts, cut, 32.0, prompt_form=form)
+        prompt = evaluate(form or design, B300, Scenario(8192), 64.0, queries=8192.0)
+        decode = mixed(design, B300, Scenario(), 64.0, contexts, cut, 0.0)
+        forms[name] = matrix(both) - matrix(decode)
+        assert forms[name] == pytest.approx(matrix(prompt) * 32 / 8192, rel=2e-3)
+    assert forms["written out"] < 0.7 * forms["absorbed"]
+    alone = _serve("deepseek-v3", 16, Service(), "aggregated", widened=None).best
+    found = _serve("deepseek-v3", 16, Service(), "aggregated").best
+    assert found.output_per_gpu > alone.output_per_gpu
 
 
 def test_aggregated_serving_balances_prompts_and_answers():
