@@ -1,8 +1,8 @@
 """Steps of aggregated serving: decode steps with which chunks of prompts ride.
 
-q tokens of prompts join the 1 + d tokens of every sequence. A kernel that does not depend on the context
-runs once over all of them: it reads its weights once, and the experts that all tokens together hit. Kernels
-of attention, of what comes after the last cache, and of draft layers do the work of decode plus the share
+q tokens of prompts join the 1 + d tokens of every sequence. A kernel that reads no cache runs once over all
+of them: it reads its weights once, and the experts that all tokens together hit. Kernels that read caches,
+of what comes after the last one, and of draft layers do the work of decode plus the share
 ρ = q / (mean tokens of a chunk) of an average chunk's, whose weights are there already. Under `achievable`
 rates the two parts of an attention kernel follow each other; else each of its resources is one sum.
 
@@ -90,7 +90,8 @@ def mixed(
         if not mine:
             prices.append(decode.prices[number])
             continue
-        if number not in draft and number not in last and not work.depends_on("S"):
+        caches = work.depends_on("S") or "state" in work.reads
+        if number not in draft and number not in last and not caches:
             prices.append(joint.prices[number])
             continue
         share = riding / cut.computed if number in last else riding * cut.count / cut.computed
