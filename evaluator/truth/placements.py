@@ -23,7 +23,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Mapped:
     """A structure with the sizes of its axes; `ranks` hold sequences of their own."""
 
     design: Design
@@ -40,24 +40,27 @@ class Placements:
 
     structures: Structures
 
-    def stated(self, point: Point) -> Placed | None:
+    def stated(self, point: Point) -> Mapped | None:
         """The placement that the row states, or None where it leaves it open or has a pipeline."""
         d = point.deployment
-        return self._placed(point, d.form, d.size) if d.form is not None and d.stages == 1 else None
+        return self._mapped(point, d.form, d.size) if d.form is not None and d.stages == 1 else None
 
-    def possible(self, point: Point) -> list[Placed]:
+    def possible(self, point: Point) -> list[Mapped]:
         """The placement that the row states, or the conventional ones of its size, without pipelines."""
         d = point.deployment
         size = d.size // d.stages
         forms = [d.form] if d.form else ["tp"] if size == 1 else list(_TITLES)
-        return [self._placed(point, form, size) for form in forms]
+        found = (self._mapped(point, form, size) for form in forms)
+        return [mapped for mapped in found if mapped is not None]
 
-    def _placed(self, point: Point, form: str, size: int) -> Placed:
+    def _mapped(self, point: Point, form: str, size: int) -> Mapped | None:
         design = design_at(point)
         found = {s.name.partition(": ")[2]: s for s in _structures(self.structures, design)}
-        structure = next(found[title] for title in _TITLES[form] if title in found)
+        structure = next((found[title] for title in _TITLES[form] if title in found), None)
+        if structure is None:
+            return None
         dp, tp = (float(size), 1.0) if form == "dp" else (1.0, float(size))
-        return Placed(structure, {"dp": dp, "tp": tp})
+        return Mapped(structure, {"dp": dp, "tp": tp})
 
 
 def design_at(point: Point) -> Design:

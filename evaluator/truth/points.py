@@ -75,7 +75,7 @@ def serving_point(row: Row, has_drafts: Callable[[str], bool]) -> Point:
 
     Raises UnplacedError.
     """
-    model, device = _model(row), _device(row)
+    model, device = _model(row), device_at(row)
     metric = row.text("metric")
     if metric.startswith("SYSTEM") or "DO NOT use" in row.text("notes"):
         raise UnplacedError(
@@ -115,7 +115,7 @@ def serving_point(row: Row, has_drafts: Callable[[str], bool]) -> Point:
 
 def e2e_point(row: Row) -> Point:
     """The operating point of an `e2e` row: concurrency is in its id or its source. Raises UnplacedError."""
-    model, device = _model(row), _device(row)
+    model, device = _model(row), device_at(row)
     found = re.search(r"concurrency=(\d+)|_c(\d+)_", f"{row.text('source')} {row.id}")
     prompt, output = (row.tokens(c) for c in ("input_tokens", "output_tokens"))
     if prompt is None or output is None:
@@ -160,7 +160,8 @@ def _model(row: Row) -> str:
     return model
 
 
-def _device(row: Row) -> Device:
+def device_at(row: Row) -> Device:
+    """The device of a row, with the rates that any bound needs. Raises UnplacedError."""
     device = device_of(row.text("device"))
     if device is None:
         raise UnplacedError(f"the limits of {row.text('device')} are not catalogued")

@@ -19,7 +19,7 @@ from evaluator.prefill import prefill
 from evaluator.scenario import Scenario
 from evaluator.truth.bounds import drafts
 from evaluator.truth.favour import lifted
-from evaluator.truth.placements import Placed, Placements
+from evaluator.truth.placements import Mapped, Placements
 from evaluator.truth.points import Point
 
 
@@ -35,40 +35,40 @@ class Predictions:
             return None
         each = point.batch / point.deployment.instances
         found = []
-        for e, emitted, placed in self._steps(point, point.batch):
+        for e, emitted, mapped in self._steps(point, point.batch):
             seconds = float(e.seconds("overlapped")) / emitted
             if not point.isolated and point.output:
-                seconds += each / point.output * self._prompts(point, placed, float(placed.ranks))
+                seconds += each / point.output * self._prompts(point, mapped, float(mapped.ranks))
             found.append(seconds)
         return min(found, default=None)
 
     def first_token_seconds(self, point: Point) -> float | None:
         """Seconds of computing one prompt and a step of decode, without waiting for others."""
         found = [
-            self._prompts(point, placed, 1.0) + float(e.seconds("overlapped"))
-            for e, _, placed in self._steps(point, point.batch or 1.0)
+            self._prompts(point, mapped, 1.0) + float(e.seconds("overlapped"))
+            for e, _, mapped in self._steps(point, point.batch or 1.0)
         ]
         return min(found, default=None)
 
-    def _steps(self, point: Point, batch: float) -> Iterator[tuple[Evaluation, float, Placed]]:
+    def _steps(self, point: Point, batch: float) -> Iterator[tuple[Evaluation, float, Mapped]]:
         """(a step, tokens that it emits per user, placement) for every possible reading."""
         each = max(1.0, round(batch / point.deployment.instances))
-        for placed in self.placements.possible(point):
-            device = lifted(point.device, narrowest(placed.design))
+        for mapped in self.placements.possible(point):
+            device = lifted(point.device, narrowest(mapped.design))
             for drafted, accepted in drafts(point):
                 scenario = Scenario(int(point.context))
                 emitted = accepted if point.drafts_known else scenario.emitted(drafted)
                 found = evaluate(
-                    placed.design, {"main": device}, scenario, each, axes=placed.axes, drafted=float(drafted),
+                    mapped.design, {"main": device}, scenario, each, axes=mapped.axes, drafted=float(drafted),
                     microbatches=1.0, setting="achievable",
                 )  # fmt: skip
                 if bool(np.all(found.allowed)):
-                    yield found, emitted, placed
+                    yield found, emitted, mapped
 
-    def _prompts(self, point: Point, placed: Placed, batch: float) -> float:
+    def _prompts(self, point: Point, mapped: Mapped, batch: float) -> float:
         """Seconds per prompt where an instance computes `batch` of them together."""
         found = prefill(
-            placed.design, {"main": lifted(point.device, narrowest(placed.design))}, Scenario(), batch,
-            fixed(max(1.0, round(point.prompt))), axes=placed.axes, microbatches=1.0, setting="achievable",
+            mapped.design, {"main": lifted(point.device, narrowest(mapped.design))}, Scenario(), batch,
+            fixed(max(1.0, round(point.prompt))), axes=mapped.axes, microbatches=1.0, setting="achievable",
         )  # fmt: skip
         return float(found.seconds) / batch

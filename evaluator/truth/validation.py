@@ -13,11 +13,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from evaluator.errors import UnavailableError
 from evaluator.truth.bounds import Bounds, has_drafts
-from evaluator.truth.names import device_of, precision_of
+from evaluator.truth.names import precision_of
 from evaluator.truth.operators import kernel_fraction, operator_seconds
 from evaluator.truth.placements import Placements, Structures
-from evaluator.truth.points import Point, e2e_point, serving_point
+from evaluator.truth.points import Point, device_at, e2e_point, serving_point
 from evaluator.truth.predictions import Predictions
 from evaluator.truth.rows import Measurements, Row, UnplacedError
 
@@ -106,7 +107,7 @@ def validate(files: Iterable[Measurements], structures: Structures) -> Validatio
             count += 1
             try:
                 placed.append(_place(row, bounds, predictions))
-            except UnplacedError as reason:
+            except (UnplacedError, UnavailableError) as reason:
                 left.append((row.id, str(reason)))
     return Validation(count, tuple(placed), tuple(left))
 
@@ -150,9 +151,7 @@ def service(point: Point, kind: str, bounds: Bounds, predictions: Predictions) -
 
 def _single(row: Row) -> Placed:
     """A kernel or an operator against the time that the device needs at least."""
-    device = device_of(row.text("device"))
-    if device is None:
-        raise UnplacedError(f"the limits of {row.text('device')} are not catalogued")
+    device = device_at(row)
     if row.kind == "operator":
         what, form = row.text("operator").partition("(")[0], row.text("format")
         fraction = operator_seconds(row, device) / ((row.number("measured_us") or 0.0) * 1e-6)
