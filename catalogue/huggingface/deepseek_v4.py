@@ -104,7 +104,7 @@ def _expert_format(view: View, scheme: Scheme) -> str:
     named = scheme.of(("layers.0.ffn.experts", "layers.0.ffn.experts.0.w1"))
     if named.weights not in ("bf16", "fp8"):
         return named.weights
-    if view.has("expert_dtype") or view.family == "deepseek_v4":
+    if view.has("expert_dtype") or view.family.startswith("deepseek_v4"):
         return "mxfp4"
     view.assume("expert_dtype is not stated; routed experts are taken as fp8, like all other matrices.")
     return "fp8"

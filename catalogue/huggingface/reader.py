@@ -102,7 +102,7 @@ def read_config(
         made = decoder(view, family or UNKNOWN, storage)
     left = view.left_out()
     if left:
-        view.assume(f"{', '.join(left)}: left out, for they change values and not cost.")
+        view.assume(f"Left out, since values depend on it and cost does not: {', '.join(left)}.")
     odd = (*(NotUnderstood(k, v) for k, v in storage.not_understood), *view.not_understood())
     if isinstance(made, Architecture):
         made = replace(made, assumptions=tuple(view.assumptions))

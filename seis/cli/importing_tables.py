@@ -22,14 +22,14 @@ from catalogue.architecture import (
 )
 
 if TYPE_CHECKING:
-    from catalogue.models.deepseek_v4 import DeepSeekV4
+    from catalogue.compressed import DeepSeekV4
 
 
 def layers(facts: Architecture | DeepSeekV4) -> list[tuple[str, str]]:
     """Rows about the layers: how tokens are mixed, and the feed-forward parts."""
     if not isinstance(facts, Architecture):
-        kinds = Counter(kind.partition("_")[0] for kind in facts.kinds())
-        mixing = "; ".join(f"{n} x {kind.upper()}" for kind, n in kinds.items())
+        ratios = Counter(facts.compress_ratios[: facts.layers])
+        mixing = "; ".join(f"{n} x attention {_rows(ratio, facts)}" for ratio, n in ratios.items())
         return [
             ("layers", str(facts.layers)),
             ("token mixing", mixing),
@@ -49,6 +49,14 @@ def layers(facts: Architecture | DeepSeekV4) -> list[tuple[str, str]]:
     if facts.draft:
         rows.append(("draft layers", str(len(facts.draft))))
     return rows
+
+
+def _rows(ratio: int, facts: DeepSeekV4) -> str:
+    """What a layer of DeepSeek-V4 attends to beside its window."""
+    if ratio == 0:
+        return f"in a window of {facts.window}"
+    shared = " of a shared cache" if facts.shares_caches else ""
+    return f"on rows of {ratio} token{'s' if ratio > 1 else ''}{shared}"
 
 
 def stored(facts: Architecture | DeepSeekV4) -> str:

@@ -43,7 +43,7 @@ def test_text_of_the_design_parses_back(name: str) -> None:
         ("llama-2-7b", "num_key_value_heads is not stated; each of 32 heads has keys of its own."),
         ("llama-2-7b", "tie_word_embeddings is not stated; false is taken, as in code of llama."),
         ("gemma-3-27b", "vocab_size is not stated; 262208 is taken, as in code of gemma3."),
-        ("gemma-2-9b", "attn_logit_softcapping: left out, for they change values and not cost."),
+        ("gemma-2-9b", "Left out, since values depend on it and cost does not: attn_logit_softcapping."),
         ("falcon-h1-34b", "written one after the other"),
         ("gpt-neox-20b", "each with its norm"),
         ("phi-3.5-moe", "The output projection's bias is left out."),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.catalogue.published import PUBLISHED
+from tests.catalogue.test_field_reports import V4_FLASH
 
 Seis = Callable[..., Any]
 CONFIG = PUBLISHED["qwen3-0.6b"].config
@@ -35,8 +36,11 @@ def test_document(seis: Seis, config: str) -> None:
 
 
 def test_text_is_readable(seis: Seis, tmp_path: Path) -> None:
-    for name, published in PUBLISHED.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(published.config))
+    configs = {name: published.config for name, published in PUBLISHED.items()} | {
+        "deepseek-v4-flash": V4_FLASH
+    }
+    for name, config in configs.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(config))
         ran = seis("import", f"{name}.json")
         assert ran.code == 0, ran.err
         assert ran.out.startswith(name)
