@@ -10,6 +10,8 @@ parallelism uses the ranks of dp and tp together. All run on engines of today (v
 
 each with and without pipeline stages, with shared experts and dense MLPs cut over tp or replicated; and
 tensor-parallel attention with its cache rows dealt out over the same ranks (decode context parallelism).
+Where several query heads share one key/value head, tensor parallelism goes on beyond the key/value heads: an
+inner axis `qp` cuts query heads, and its ranks hold equal caches.
 """
 
 from __future__ import annotations
@@ -33,24 +35,55 @@ _FORMS = (
 
 def starting_designs(model: Design) -> tuple[Design, ...]:
     """Conventional structures of a model, each once; all mesh sizes are 1 as placeholders."""
-    found: dict[tuple[Placement, tuple[Pool, ...]], Design] = {}
+    found: dict[Placement, Design] = {}
     for stages in (False, True):
         for title, heads, experts in _FORMS:
             for narrow in (True, False):
+                name = f"{title}{'' if narrow else ', MLP replicated'}{' + PP' if stages else ''}"
                 lines = _lines(model, heads, experts, narrow)
-                shards = tuple(
-                    Shard(t, d, axes) for t, line in lines for d, axes in ordered(model.program, line).items()
-                )
-                names = ("pp", "dp", "tp") if stages else ("dp", "tp")
-                mesh = Mesh("main", tuple((a, 1) for a in names))
-                placement = Placement((mesh,), shards, pipeline="pp" if stages else None)
-                name = (
-                    f"{model.name}: {title}{'' if narrow else ', MLP replicated'}{' + PP' if stages else ''}"
-                )
-                pools = (Pool("main", "any", 1),)
-                design = replace(model, name=name, pools=pools, placement=placement)
-                found.setdefault((placement, pools), design)
-    return (*found.values(), *_context_parallel(tuple(found.values())))
+                design = _placed(model, name, ("pp", "dp", "tp") if stages else ("dp", "tp"), lines)
+                found.setdefault(design.placement, design)
+    shared = _beyond(model) if _grouped(model) else ()
+    return (*found.values(), *_context_parallel(tuple(found.values())), *shared)
+
+
+def _placed(model: Design, title: str, axes: tuple[str, ...], lines: list[tuple[str, Lines]]) -> Design:
+    shards = tuple(Shard(t, d, axes) for t, line in lines for d, axes in ordered(model.program, line).items())
+    mesh = Mesh("main", tuple((a, 1) for a in axes))
+    placement = Placement((mesh,), shards, pipeline="pp" if "pp" in axes else None)
+    return replace(model, name=f"{model.name}: {title}", pools=(Pool("main", "any", 1),), placement=placement)
+
+
+def _grouped(model: Design) -> bool:
+    """Whether some attention has query heads that share a key/value head."""
+    return any(len(p.heads) > 1 for same in kinds(model.program, "attention").values() for p in same)
+
+
+def _beyond(model: Design) -> Iterator[Design]:
+    """Tensor parallelism beyond the key/value heads; each placement once."""
+    inside = {
+        name: dict.fromkeys(d for part in same if len(part.heads) > 1 for d in part.heads[1])
+        for name, same in kinds(model.program, "attention").items()
+    }
+    seen: set[Placement] = set()
+    for title, heads, experts in _FORMS:
+        if not heads:
+            continue
+        lines: list[tuple[str, Lines]] = []
+        for name, said in _lines(model, heads, experts, True):
+            more = inside.get(name)
+            wide = {d: _then(axes, "qp") for d, axes in said.items()}
+            if more:
+                wide = {**said, **dict.fromkeys(more, ("qp",))}
+            lines.append((name, wide))
+        design = _placed(model, f"{title} beyond KV heads", ("dp", "tp", "qp"), lines)
+        if design.placement not in seen:
+            seen.add(design.placement)
+            yield design
+
+
+def _then(axes: tuple[str, ...], inner: str) -> tuple[str, ...]:
+    return (*axes, inner) if "tp" in axes else axes
 
 
 def _context_parallel(designs: tuple[Design, ...]) -> Iterator[Design]:
@@ -77,8 +110,9 @@ def _lines(model: Design, heads: bool, experts: str, narrow: bool) -> list[tuple
     program = model.program
     result: list[tuple[str, Lines]] = []
     everywhere: Lines = {"B": ("dp", "tp")}
+    tied = _tied(model)
     for name in kinds(program, "embed"):
-        result.append((name, {"B": ("dp",)} if heads else everywhere))
+        result.append((name, {"B": ("dp",), **tied} if heads or tied else everywhere))
     for name, same in kinds(program, "attention").items():
         cut = dict.fromkeys(d for part in same for d in (part.heads[0] if part.heads else ()))
         result.append((name, {"B": ("dp",), **dict.fromkeys(cut, ("tp",))} if heads else everywhere))
@@ -92,10 +126,17 @@ def _lines(model: Design, heads: bool, experts: str, narrow: bool) -> list[tuple
         if experts == "narrow":
             result.append((name, {d: ("tp",) for part in same for d in part.width}))
         else:
-            result.append((name, {same[0].experts: ("dp", "tp")}))
+            result.append((name, {part.experts: ("dp", "tp") for part in same}))
     for name, same in kinds(program, "mlp").items():
         inner = {d: ("tp",) for part in same for d in part.width}
         result.append((name, {"B": ("dp",), **inner} if narrow else everywhere))
     for name, same in kinds(program, "head").items():
         result.append((name, {"B": ("dp",), **{part.vocabulary: ("tp",) for part in same}}))
     return result
+
+
+def _tied(model: Design) -> Lines:
+    """How an embedding is cut that the head reads too: by the vocabulary, as the head needs it."""
+    heads = [p for same in kinds(model.program, "head").values() for p in same if not p.draft]
+    own = any(p.vocabulary in w.dims for p in heads for w in p.weights.values())
+    return {} if own else {p.vocabulary: ("tp",) for p in heads}

@@ -40,7 +40,7 @@ def test_models(seis: Seis) -> None:
 
 
 def test_one_model(seis: Seis) -> None:
-    found = seis("models", "llama", "--json").document
+    found = seis("models", "llama-3.1-70b", "--json").document
     assert [m["name"] for m in found] == ["llama-3.1-70b"]
 
 
@@ -69,15 +69,15 @@ def test_one_system(seis: Seis) -> None:
 
 
 def test_show_parses_back(seis: Seis) -> None:
-    found = seis("show", "gpt", "--json").document
+    found = seis("show", "gpt-oss-120b", "--json").document
     assert set(found) == {"name", "origin", "design", "structure", "text"}
     assert found["origin"] == "model"
     assert parse(found["text"]) == load_model("gpt-oss-120b")
-    assert seis("show", "gpt").out == found["text"]
+    assert seis("show", "gpt-oss-120b").out == found["text"]
 
 
 def test_evaluate(seis: Seis) -> None:
-    found = seis("evaluate", "llama", "--count", "8", "--batch", "64", "--json").document
+    found = seis("evaluate", "llama-3.1-70b", "--count", "8", "--batch", "64", "--json").document
     assert set(found) == EVALUATION
     assert found["fits"] is True
     step = found["step_seconds"]
@@ -92,7 +92,7 @@ def test_evaluate(seis: Seis) -> None:
 
 
 def test_costs(seis: Seis) -> None:
-    found = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--batch", "64", "--json").document
+    found = seis("evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--batch", "64", "--json").document
     per_gpu = found["tokens_per_second_per_gpu"]
     assert found["joules_per_token"] == pytest.approx(700 / per_gpu)
     assert found["dollars_per_million_tokens"] == pytest.approx(1.99 / 3600 / per_gpu * 1e6)
@@ -102,7 +102,7 @@ def test_costs(seis: Seis) -> None:
 
 
 def test_what_has_no_figure_is_null_with_a_reason(seis: Seis) -> None:
-    found = seis("evaluate", "llama", "--device", "tpu-v5e", "--count", "16", "--json").document
+    found = seis("evaluate", "llama-3.1-70b", "--device", "tpu-v5e", "--count", "16", "--json").document
     assert found["tokens_per_second_per_gpu"] > 0
     nulls = {key for key, value in found.items() if value is None}
     assert nulls == set(found["unavailable"]) == {"joules_per_token", "owner_dollars_per_million_tokens"}
@@ -112,7 +112,7 @@ def test_what_has_no_figure_is_null_with_a_reason(seis: Seis) -> None:
 
 def test_without_a_rate_there_is_memory_and_a_reason(seis: Seis) -> None:
     for device, words in (("cerebras", "BF16 matrix rate"), ("strix-halo", "scale-out rate")):
-        options = ("evaluate", "llama", "--device", device, "--count", "8", "--tp", "8")
+        options = ("evaluate", "llama-3.1-70b", "--device", device, "--count", "8", "--tp", "8")
         ran = seis(*options, "--json")
         found = ran.document
         assert ran.code == 0
@@ -126,14 +126,14 @@ def test_without_a_rate_there_is_memory_and_a_reason(seis: Seis) -> None:
 
 def test_a_system_stands_for_a_device(seis: Seis) -> None:
     options = ("--count", "8", "--tp", "8", "--json")
-    system = seis("evaluate", "llama", "--device", "hgx-h100", *options).document
-    device = seis("evaluate", "llama", "--device", "h100", *options).document
+    system = seis("evaluate", "llama-3.1-70b", "--device", "hgx-h100", *options).document
+    device = seis("evaluate", "llama-3.1-70b", "--device", "h100", *options).document
     assert system["devices"] == {"main": "hgx-h100"}
     assert system["step_seconds"] == device["step_seconds"]
 
 
 def test_clock_and_setting_choose_the_tokens(seis: Seis) -> None:
-    arguments = ("evaluate", "llama", "--count", "8", "--tp", "8", "--json")
+    arguments = ("evaluate", "llama-3.1-70b", "--count", "8", "--tp", "8", "--json")
     limit = seis(*arguments, "--clock", "limit", "--setting", "physical").document
     serial = seis(*arguments, "--clock", "serial", "--setting", "achievable").document
     assert limit["tokens_per_second_per_user"] == pytest.approx(1 / limit["step_seconds"]["limit"])
@@ -142,16 +142,16 @@ def test_clock_and_setting_choose_the_tokens(seis: Seis) -> None:
 
 
 def test_what_does_not_fit_is_an_answer(seis: Seis) -> None:
-    ran = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--dp", "8", "--json")
+    ran = seis("evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--dp", "8", "--json")
     assert ran.code == 0
     assert ran.document["fits"] is False
     assert ran.document["bytes_per_gpu"]["weights"] > ran.document["bytes_per_gpu"]["capacity"]
 
 
 def test_batch_is_over_all_devices(seis: Seis) -> None:
-    one = seis("evaluate", "llama", "--count", "8", "--tp", "8", "--batch", "8", "--json").document
+    one = seis("evaluate", "llama-3.1-70b", "--count", "8", "--tp", "8", "--batch", "8", "--json").document
     two = seis(
-        "evaluate", "llama", "--count", "16", "--tp", "8", "--dp", "1", "--batch", "16", "--json"
+        "evaluate", "llama-3.1-70b", "--count", "16", "--tp", "8", "--dp", "1", "--batch", "16", "--json"
     ).document
     assert two["configuration"]["replicas"] == 2
     assert two["step_seconds"] == one["step_seconds"]
@@ -159,8 +159,8 @@ def test_batch_is_over_all_devices(seis: Seis) -> None:
 
 
 def test_idle_devices_count(seis: Seis) -> None:
-    full = seis("evaluate", "llama", "--count", "8", "--tp", "8", "--batch", "8", "--json").document
-    idle = seis("evaluate", "llama", "--count", "10", "--tp", "8", "--batch", "8", "--json").document
+    full = seis("evaluate", "llama-3.1-70b", "--count", "8", "--tp", "8", "--batch", "8", "--json").document
+    idle = seis("evaluate", "llama-3.1-70b", "--count", "10", "--tp", "8", "--batch", "8", "--json").document
     assert idle["tokens_per_second_per_gpu"] == pytest.approx(0.8 * full["tokens_per_second_per_gpu"])
 
 
@@ -178,7 +178,7 @@ def test_drafting_emits_more(seis: Seis) -> None:
     ],
 )  # fmt: skip
 def test_every_kind_of_parallelism(seis: Seis, options: tuple[str, ...]) -> None:
-    found = seis("evaluate", "gpt", "--count", "16", "--batch", "256", *options, "--json").document
+    found = seis("evaluate", "gpt-oss-120b", "--count", "16", "--batch", "256", *options, "--json").document
     given = dict(zip(options[::2], options[1::2], strict=True))
     for option, value in given.items():
         assert found["configuration"][option[2:]] == int(value)
@@ -191,7 +191,7 @@ def test_every_kind_of_parallelism(seis: Seis, options: tuple[str, ...]) -> None
 def test_defaults_divide_and_fit(seis: Seis) -> None:
     found = seis("evaluate", "deepseek-v4-pro", "--count", "60", "--json").document
     assert found["configuration"]["dp"] == 48  # the most of 60 that divides 384 experts
-    dense = seis("evaluate", "llama", "--device", "h100", "--count", "8", "--batch", "8", "--json").document
+    dense = seis("evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--batch", "8", "--json").document
     assert dense["fits"]
     assert dense["configuration"]["tp"] > 1  # one device cannot hold the weights
 
@@ -199,7 +199,7 @@ def test_defaults_divide_and_fit(seis: Seis) -> None:
 def test_a_file_keeps_its_placement(seis: Seis, tmp_path: Path) -> None:
     from seis.cli.placing import Degrees, place
 
-    design = place(load_model("llama"), Degrees(dp=2, tp=4), "h200-sxm", 1)
+    design = place(load_model("llama-3.1-70b"), Degrees(dp=2, tp=4), "h200-sxm", 1)
     path = tmp_path / "design.roof"
     path.write_text(print_design(design), encoding="utf-8")
     found = seis("evaluate", str(path), "--batch", "16", "--json").document
@@ -212,7 +212,7 @@ def test_a_file_keeps_its_placement(seis: Seis, tmp_path: Path) -> None:
 
 
 def test_baseline(seis: Seis, tmp_path: Path) -> None:
-    found = seis("baseline", "llama", "--count", "4", "--plot", "b.svg", "--json").document
+    found = seis("baseline", "llama-3.1-70b", "--count", "4", "--plot", "b.svg", "--json").document
     assert set(found) == {
         "frontier", "model", "device", "count", "context", "clock", "setting", "points", "fitting", "seconds"
     }  # fmt: skip
