@@ -23,6 +23,7 @@ from db.errors import (
 )
 from db.migrate import current_revision, downgrade, upgrade
 from db.records import (
+    Answer,
     Baseline,
     Candidate,
     CandidateStatus,
@@ -30,7 +31,10 @@ from db.records import (
     Conditions,
     Design,
     Evaluation,
+    Event,
     FrontierPoint,
+    Job,
+    JobState,
     JsonObject,
     Lineage,
     ReasonCount,
@@ -46,6 +50,7 @@ from db.revisions import HEAD
 __all__ = [
     "HEAD",
     "AmbiguousPrefixError",
+    "Answer",
     "Baseline",
     "BusyError",
     "Candidate",
@@ -57,8 +62,11 @@ __all__ = [
     "DatabaseError",
     "Design",
     "Evaluation",
+    "Event",
     "FrontierPoint",
     "InvalidValueError",
+    "Job",
+    "JobState",
     "JsonObject",
     "Lineage",
     "NewerDatabaseError",

@@ -16,6 +16,7 @@ JsonObject: TypeAlias = Mapping[str, Any]
 Verdict: TypeAlias = Literal["accepted", "refused"]
 CandidateStatus: TypeAlias = Literal["proposed", "accepted", "refused", "failed"]
 SearchState: TypeAlias = Literal["running", "done", "interrupted"]
+JobState: TypeAlias = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +162,56 @@ class RuleStatistics:
     proposed: int
     accepted: int
     improved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Work that a coordinator does for someone.
+
+    `request` is what was asked, `subject` a name of which only one job runs at a time. While it runs, `owner`
+    has its lease, which `heartbeat_at` renews; `attempts` counts how often a run was begun. `wanted` is what
+    the owner is told to do: nothing, `pause` or `cancel`. `spent_seconds` are those of all its runs.
+    """
+
+    id: str
+    kind: str
+    state: JobState
+    wanted: str
+    priority: int
+    subject: str
+    request: JsonObject
+    search_id: str | None
+    owner: str
+    attempts: int
+    spent_seconds: float
+    progress: JsonObject
+    result: JsonObject | None
+    problem: JsonObject | None
+    created_at: datetime
+    updated_at: datetime
+    heartbeat_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to a subject, such as a job; numbers grow in the order of writing."""
+
+    number: int
+    kind: str
+    subject: str
+    data: JsonObject
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was answered to a request that may be sent again under the same key."""
+
+    key: str
+    request_hash: str
+    status: int
+    headers: JsonObject
+    body: str
+    created_at: datetime

@@ -11,16 +11,19 @@ from sqlalchemy.orm import Session
 
 from db.errors import DatabaseError
 from db.places import Place
+from db.repositories.answers import Answers
 from db.repositories.candidates import Candidates
 from db.repositories.certificates import Certificates
 from db.repositories.designs import Designs
 from db.repositories.evaluations import Evaluations
+from db.repositories.events import Events
+from db.repositories.jobs import Jobs
 from db.repositories.searches import Searches
 from db.repositories.statistics import Statistics
 from db.translation import translated
 
 
-class Repository(Designs, Certificates, Evaluations, Searches, Candidates, Statistics):
+class Repository(Designs, Certificates, Evaluations, Searches, Candidates, Statistics, Jobs, Events, Answers):
     """Every method there is to read and write; see the repository of each concept."""
 
 

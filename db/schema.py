@@ -8,11 +8,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, Index, MetaData, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.columns import Finite, PlainText, Sha256, UtcTime, Whole
-from db.records import CandidateStatus, SearchState, Verdict
+from db.records import CandidateStatus, JobState, SearchState, Verdict
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -178,3 +189,76 @@ class RuleStatisticsRow(Base):
     proposed: Mapped[int] = mapped_column(Whole)
     accepted: Mapped[int] = mapped_column(Whole)
     improved: Mapped[int] = mapped_column(Whole)
+
+
+class JobRow(Base):
+    """A job; the partial index serves the claim of the next one."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(
+            "state IN ('queued', 'running', 'paused', 'done', 'failed', 'cancelled')", name="state"
+        ),
+        Index(
+            "ix_jobs_waiting",
+            "priority",
+            "created_at",
+            sqlite_where=text("state = 'queued'"),
+            postgresql_where=text("state = 'queued'"),
+        ),
+        Index(
+            "ix_jobs_running",
+            "heartbeat_at",
+            sqlite_where=text("state = 'running'"),
+            postgresql_where=text("state = 'running'"),
+        ),
+        Index(None, "created_at", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    kind: Mapped[str] = mapped_column(PlainText)
+    state: Mapped[JobState] = mapped_column(PlainText)
+    wanted: Mapped[str] = mapped_column(PlainText)
+    priority: Mapped[int] = mapped_column(Whole)
+    subject: Mapped[str] = mapped_column(PlainText)
+    request: Mapped[Any] = mapped_column(JSON)
+    search_id: Mapped[str | None] = mapped_column(PlainText)
+    owner: Mapped[str] = mapped_column(PlainText)
+    attempts: Mapped[int] = mapped_column(Whole)
+    spent_seconds: Mapped[float] = mapped_column(Finite)
+    progress: Mapped[Any] = mapped_column(JSON)
+    result: Mapped[Any] = mapped_column(JSON(none_as_null=True), nullable=True)
+    problem: Mapped[Any] = mapped_column(JSON(none_as_null=True), nullable=True)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcTime)
+    heartbeat_at: Mapped[datetime] = mapped_column(UtcTime)
+    started_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcTime)
+
+
+class EventRow(Base):
+    """What happened, in order. The newest row is never removed, so no number is used twice."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index(None, "subject", "number"),)
+
+    number: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer(), "sqlite"), Identity(), primary_key=True
+    )
+    kind: Mapped[str] = mapped_column(PlainText)
+    subject: Mapped[str] = mapped_column(PlainText)
+    data: Mapped[Any] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
+
+
+class AnswerRow(Base):
+    """The first answer to a request with a key."""
+
+    __tablename__ = "answers"
+
+    key: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    request_hash: Mapped[str] = mapped_column(Sha256)
+    status: Mapped[int] = mapped_column(Whole)
+    headers: Mapped[Any] = mapped_column(JSON)
+    body: Mapped[str] = mapped_column(PlainText)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)

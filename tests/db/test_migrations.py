@@ -28,8 +28,8 @@ NEXT = '''
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0999"
+down_revision = "{head}"
 
 def upgrade():
     op.add_column("designs", sa.Column("note", sa.Text(), server_default="none", nullable=False))
@@ -45,7 +45,7 @@ def scripts_with(folder: Path, then: str) -> Path:
     """The migrations and one more."""
     copied = folder / "scripts"
     shutil.copytree(SCRIPTS, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    (copied / "versions" / "0002_note.py").write_text(NEXT.format(then=then))
+    (copied / "versions" / "0999_note.py").write_text(NEXT.format(then=then, head=HEAD))
     return copied
 
 
@@ -114,9 +114,9 @@ def test_data_survives_a_later_revision_and_the_way_back(
     upgrade(url, scripts=scripts)
     with connected(url) as connection:
         assert connection.scalar(text("SELECT note FROM designs")) == "none"
-        assert connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}")) == "0002"
-    monkeypatch.setattr("db.revisions.KNOWN", ("0001", "0002"))
-    downgrade(url, "0001", scripts=scripts)
+        assert connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}")) == "0999"
+    monkeypatch.setattr("db.revisions.KNOWN", (*KNOWN, "0999"))
+    downgrade(url, HEAD, scripts=scripts)
     with Database.open(url, create=False) as database:
         assert database.get_design(digest(1)) == design(1)
         assert database.list_candidates(search_id) == before
@@ -128,12 +128,12 @@ def test_an_older_database_is_brought_up_to_date_when_opened(
     with Database.open(url) as database:
         fill(database)
     scripts = scripts_with(tmp_path, then="pass")
-    monkeypatch.setattr("db.revisions.KNOWN", ("0001", "0002"))
-    monkeypatch.setattr("db.database.HEAD", "0002")
+    monkeypatch.setattr("db.revisions.KNOWN", (*KNOWN, "0999"))
+    monkeypatch.setattr("db.database.HEAD", "0999")
     monkeypatch.setattr("db.migrate._installed_scripts", lambda: scripts)
     with Database.open(url) as database:
         assert database.get_design(digest(1)) == design(1)
-    assert current_revision(url) == "0002"
+    assert current_revision(url) == "0999"
 
 
 def test_a_revision_that_breaks_a_reference_is_refused(url: str, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_revision_that_fails_leaves_the_old_one_whole(url: str, tmp_path: Path
         fill(database)
     with pytest.raises(RuntimeError, match="half way"):
         upgrade(url, scripts=scripts_with(tmp_path, then='raise RuntimeError("half way")'))
-    assert current_revision(url) == "0001"
+    assert current_revision(url) == HEAD
     with connected(url) as connection:
         assert "note" not in {column["name"] for column in inspect(connection).get_columns("designs")}
     with Database.open(url, create=False) as database:

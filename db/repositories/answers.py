@@ -1,0 +1,35 @@
+"""Answers to requests with a key, so that the same request sent twice is done once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import delete, select
+
+from db.records import Answer
+from db.repositories.store import Store, from_record, insert_once, rows, to_record
+from db.schema import AnswerRow
+
+
+class Answers(Store):
+    """Answers by key; the first one stays."""
+
+    def save_answer(self, answer: Answer) -> bool:
+        """Keep an answer; True if it was new."""
+        with self._writing() as session:
+            return insert_once(session, AnswerRow, from_record(answer))
+
+    def find_answer(self, key: str) -> Answer | None:
+        """The answer under a key, or None."""
+        with self._reading() as session:
+            found = rows(session, select(AnswerRow).where(AnswerRow.key == key))
+            return to_record(Answer, found[0]) if found else None
+
+    def forget_answers(self, older_than_seconds: float) -> int:
+        """Remove old answers; returns how many."""
+        limit = self._now() - timedelta(seconds=older_than_seconds)
+        with self._writing() as session:
+            gone = session.execute(
+                delete(AnswerRow).where(AnswerRow.created_at < limit).returning(AnswerRow.key)
+            )
+            return len(gone.all())
