@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from catalogue.architecture import Architecture
 from catalogue.errors import CatalogueError
 from catalogue.huggingface import design as configs
 from catalogue.huggingface.reader import Imported, import_config, read_config
 from catalogue.models.caches import Kv
 from catalogue.models.facts import Facts, full_name, model_names, read
+from catalogue.models.notes import notes
 from rooflang.design import Design
 
 __all__ = ["Description", "describe", "load_model", "model_names"]
@@ -45,9 +47,14 @@ def describe(name: str) -> Description:
     found = full_name(name)
     if configs.is_config(found):
         imported = import_config(found)
-        return Description(imported.name, found, "as its config says", imported.assumptions)
+        return Description(imported.name, found, "as its config says", _told(imported))
     facts, imported = _read(found)
-    return Description(found, facts.source, facts.precision, (*facts.inferred, *imported.assumptions))
+    return Description(found, facts.source, facts.precision, (*facts.inferred, *_told(imported)))
+
+
+def _told(imported: Imported) -> tuple[str, ...]:
+    made = imported.architecture
+    return (*imported.assumptions, *(notes(made) if isinstance(made, Architecture) else ()))
 
 
 @lru_cache(maxsize=128)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rooflang.design import Design
 
 CONTEXTS = (4096, 32768, 131072, 1048576)
+SHOWN = (4096, 131072)
 
 
 def models(
@@ -24,21 +25,30 @@ def models(
     from catalogue.models import model_names
     from catalogue.models.facts import full_name
 
-    found = [count(n) for n in ([full_name(name)] if name else model_names())]
+    names = [full_name(name)] if name else list(model_names())
     if json:
         from seis.cli.output import print_json
 
-        print_json(found)
-    else:
-        _print(found)
+        print_json([count(n) for n in names])
+        return
+    _print_table(names)
+    if name:
+        _print_facts(names[0])
 
 
 def count(name: str) -> dict[str, Any]:
-    """The figures of one model, as `--json` prints them."""
-    from catalogue.models import load_model
+    """What is known of one model, as `--json` prints it."""
+    from catalogue.models import describe, load_model
+    from catalogue.models.formats import formats_by_part
 
-    served, bf16 = load_model(name), load_model(name, "bf16")
-    return figures(served.name, served, bf16)
+    served, bf16, told = load_model(name), load_model(name, "bf16"), describe(name)
+    return {
+        **figures(served.name, served, bf16),
+        "source": told.source,
+        "precision": told.precision,
+        "formats": formats_by_part(served),
+        "inferred": list(told.inferred),
+    }
 
 
 def figures(name: str, served: Design, bf16: Design) -> dict[str, Any]:
@@ -58,20 +68,43 @@ def figures(name: str, served: Design, bf16: Design) -> dict[str, Any]:
     }
 
 
-def _print(found: list[dict[str, Any]]) -> None:
+def _print_table(names: list[str]) -> None:
+    from catalogue.models import counts, load_model
     from seis.cli import units
     from seis.cli.output import console, table
 
     out = console()
     rows = []
-    for m in found:
-        kv, flops = m["kv_bytes_per_token"]["served"], m["flops_per_token"]
+    for name in names:
+        served = load_model(name)
+        flops = (units.flops(counts.flops_per_token(served, c)).removesuffix("FLOP") for c in SHOWN)
         rows.append(
             [
-                m["name"], units.count(m["parameters"]), units.count(m["active_parameters"]),
-                *(units.size(kv[c]) for c in ("4096", "131072")),
-                *(units.flops(flops[c]) for c in ("4096", "131072")),
+                served.name, units.count(counts.parameters(served)),
+                units.count(counts.active_parameters(served)),
+                *(units.size(counts.kv_bytes_per_token(served, c)) for c in SHOWN), *flops,
             ]
         )  # fmt: skip
-    out.print(table(("model", "total", "active", "KV @4k", "@128k", "FLOPs @4k", "@128k"), rows, "lrrrrrr"))
-    out.print("[dim]KV is bytes per token of cache as served; FLOPs are of one decoded token.[/dim]")
+    columns = ("model", "total", "active", "KV @4k", "@128k", "FLOP @4k", "@128k")
+    out.print(table(columns, rows, "lrrrrrr"))
+    out.print("[dim]KV is bytes per token of cache as served; FLOP is of one decoded token.[/dim]")
+
+
+def _print_facts(name: str) -> None:
+    from catalogue.models import counts, describe, load_model
+    from catalogue.models.formats import formats_by_part
+    from seis.cli import units
+    from seis.cli.output import console, facts, sentence
+
+    told, served = describe(name), load_model(name)
+    state = counts.state_bytes(served)
+    rows = [
+        ("published", told.precision),
+        ("written as", ", ".join(f"{part} {dtype}" for part, dtype in formats_by_part(served).items())),
+        *([("state", f"{units.size(state)} per sequence, at any context")] if state else []),
+        ("source", told.source),
+        *(("inferred" if i == 0 else "", text) for i, text in enumerate(told.inferred)),
+    ]
+    out = console()
+    out.print()
+    out.print(facts([(key, sentence(value)) for key, value in rows]))

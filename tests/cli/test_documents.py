@@ -31,7 +31,8 @@ def test_models(seis: Seis) -> None:
     contexts = ["4096", "32768", "131072", "1048576"]
     for model in found:
         assert set(model) == {
-            "name", "parameters", "active_parameters", "kv_bytes_per_token", "state_bytes", "flops_per_token"
+            "name", "parameters", "active_parameters", "kv_bytes_per_token", "state_bytes", "flops_per_token",
+            "source", "precision", "formats", "inferred",
         }  # fmt: skip
         assert set(model["kv_bytes_per_token"]) == {"bf16", "served"}
         assert list(model["kv_bytes_per_token"]["served"]) == contexts
@@ -92,7 +93,9 @@ def test_evaluate(seis: Seis) -> None:
 
 
 def test_costs(seis: Seis) -> None:
-    found = seis("evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--batch", "64", "--json").document
+    found = seis(
+        "evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--batch", "64", "--json"
+    ).document
     per_gpu = found["tokens_per_second_per_gpu"]
     assert found["joules_per_token"] == pytest.approx(700 / per_gpu)
     assert found["dollars_per_million_tokens"] == pytest.approx(1.99 / 3600 / per_gpu * 1e6)
@@ -191,7 +194,9 @@ def test_every_kind_of_parallelism(seis: Seis, options: tuple[str, ...]) -> None
 def test_defaults_divide_and_fit(seis: Seis) -> None:
     found = seis("evaluate", "deepseek-v4-pro", "--count", "60", "--json").document
     assert found["configuration"]["dp"] == 48  # the most of 60 that divides 384 experts
-    dense = seis("evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--batch", "8", "--json").document
+    dense = seis(
+        "evaluate", "llama-3.1-70b", "--device", "h100", "--count", "8", "--batch", "8", "--json"
+    ).document
     assert dense["fits"]
     assert dense["configuration"]["tp"] > 1  # one device cannot hold the weights
 
