@@ -15,6 +15,8 @@ from catalogue.models import load_model
 from evaluator.contexts import over_contexts
 from evaluator.evaluate import evaluate
 from evaluator.scenario import Scenario
+from mutations.registry import rules
+from mutations.start import starting_designs
 from rooflang.design import Design, Mesh, Placement, Pool, Shard
 
 ROUNDS = 5
@@ -53,7 +55,8 @@ def grid_rate(setting: str, clock: str) -> tuple[int, float]:
 
 
 def single_point() -> tuple[float, float]:
-    """CPU-seconds of (a new point of a known structure, a new structure) in a warm process."""
+    """CPU-seconds of (a new point of a known structure, one of a structure in which every section is new: its
+    axes have names that were never seen) in a warm process."""
     device = {"main": load_device("b300")}
     known, fresh = [], []
     for i in range(ROUNDS):
@@ -66,17 +69,33 @@ def single_point() -> tuple[float, float]:
     return statistics.median(known), statistics.median(fresh)
 
 
+def first_points() -> float:
+    """CPU-seconds of the first point of a structure as a search meets it: a rule made it from a known one."""
+    device = load_device("b300")
+    start = starting_designs(load_model("deepseek-v4-pro"))[0]
+    evaluate(start, {"main": device}, Scenario(), 512.0).seconds("overlapped")
+    times = []
+    for rule in rules():
+        for where in rule.sites(start):
+            design = rule.apply(start, where)
+            began = time.process_time()
+            evaluate(design, {p.name: device for p in design.pools}, Scenario(), 512.0).seconds("overlapped")
+            times.append(time.process_time() - began)
+    return statistics.median(times)
+
+
 def main() -> None:
     for setting in ("physical", "achievable"):
-        for clock in ("limit", "overlapped"):
+        for clock in ("limit", "overlapped", "serial"):
             points, rate = grid_rate(setting, clock)
             print(
                 f"grid {setting:10} {clock:10} {points:>9,} points  "
                 f"{rate / 1e6:6.1f} million points per CPU-second"
             )
     known, fresh = single_point()
-    print(f"single point of a known structure {known * 1e3:6.1f} CPU-ms")
-    print(f"single point of a new structure   {fresh * 1e3:6.1f} CPU-ms")
+    print(f"single point of a known structure           {known * 1e3:6.1f} CPU-ms")
+    print(f"single point of a structure made by a rule  {first_points() * 1e3:6.1f} CPU-ms")
+    print(f"single point when nothing of it is known    {fresh * 1e3:6.1f} CPU-ms")
 
 
 if __name__ == "__main__":

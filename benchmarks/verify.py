@@ -1,4 +1,4 @@
-"""Verification of DeepSeek-V4-Pro candidates: CPU-milliseconds each, as they come in a search.
+"""Verification of DeepSeek-V4-Pro candidates: CPU-milliseconds each, as they come in a search, and memory.
 
 Candidates are the sites of every rule on two conventional structures; reference runs and earlier results
 are kept, as they are in a worker. Run: python -m benchmarks.verify
@@ -6,6 +6,7 @@ are kept, as they are in a worker. Run: python -m benchmarks.verify
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 
@@ -33,7 +34,8 @@ def main() -> None:
     print(
         f"{len(times)} candidates, {refused} refused: median {statistics.median(times):.0f}, "
         f"mean {statistics.mean(times):.0f}, p90 {times[int(len(times) * 0.9)]:.0f}, "
-        f"most {times[-1]:,.0f} CPU-milliseconds"
+        f"most {times[-1]:,.0f} CPU-milliseconds; at most "
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB resident"
     )
 
 

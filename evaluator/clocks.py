@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from evaluator.critical import hidden_in_pool, irregular, longest_path, one_after_another, over_units
-from evaluator.numeric import Numeric, Value, largest, total
+from evaluator.numeric import Numeric, Value, largest, plus, times, total
 from evaluator.plan import Plan
 from evaluator.price import RESOURCES, Price
 from evaluator.rates import Rates
@@ -105,7 +105,8 @@ class Steps:
                     largest(list(self.parts("serial").values())), self.seconds("overlapped")
                 )
             else:
-                self._seconds[clock] = largest(list(self.parts(clock).values()))
+                different = {id(v): v for v in self.parts(clock).values()}
+                self._seconds[clock] = largest(list(different.values()))
         return self._seconds[clock]
 
     def parts(self, clock: str) -> dict[str, Value]:
@@ -129,7 +130,7 @@ class Steps:
     @cached_property
     def chain(self) -> Value:
         """Seconds of one micro-batch: its kernels one after the other, where nothing lets them overlap."""
-        return self._in_order + over_units(self.inputs.plan, self.inputs.drafted, self._saved)
+        return plus(self._in_order, over_units(self.inputs.plan, self.inputs.drafted, self._saved))
 
     @cached_property
     def _in_order(self) -> Value:
@@ -204,14 +205,14 @@ class Steps:
     def _overlapped(self) -> dict[str, Value]:
         i = self.inputs
         send = self.pass_seconds
-        parts: dict[str, Value] = {"chain": self.chain + send * i.stages}
+        parts: dict[str, Value] = {"chain": plus(self.chain, send * i.stages)}
         for pool in i.rates:
             passed = send if pool == self.pipeline_pool else 0.0
             apart = self._engines_apart(pool, passed) if np.any(i.overlap) else {}
             if np.all(i.overlap):
                 parts.update(apart)
             else:
-                joint = i.microbatches * (self._joint(pool) + passed)
+                joint = times(plus(self._joint(pool), passed), i.microbatches)
                 # Where the links do overlap, the engines bind one by one; elsewhere they take turns.
                 parts[f"{pool} engine"] = (
                     np.where(i.overlap, largest(list(apart.values())), joint) if apart else joint
@@ -242,7 +243,7 @@ class Steps:
         i = self.inputs
         whole = self._in_order + over_units(i.plan, i.drafted, self._added)
         if self.pipeline_pool is None:
-            return {"chain": i.microbatches * whole}
+            return {"chain": times(whole, i.microbatches)}
         # Layers are dealt out evenly; what stands outside of them may all be on one stage.
         held = most_layers(i.plan, i.stages)
         outside = whole - self._model_layers()
@@ -272,12 +273,11 @@ class Steps:
             credit = r.onchip_seconds
             stages = i.stages if pool == self.pipeline_pool else 1.0
             for name in RESOURCES:
-                work = (
-                    self.over_kernels("all", _certain if name == "memory" else _resource(name), pool) / stages
-                )
-                parts[f"{pool} {name}"] = i.microbatches * np.maximum(
-                    work - (credit if name == "memory" else 0.0), 0.0
-                )
+                whole = self.over_kernels("all", _certain if name == "memory" else _resource(name), pool)
+                work = whole if isinstance(stages, float) and stages == 1.0 else whole / stages
+                if name == "memory":
+                    work = np.maximum(work - credit, 0.0)
+                parts[f"{pool} {name}"] = times(work, i.microbatches)
         if len(i.rates) > 1:
             parts["chain of pools"] = self._visits()
         return parts

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from evaluator.evaluate import Evaluation
 from evaluator.lengths import Lengths
 
-PIECE = 1 << 16
-"""Points per piece: arrays of half a mebibyte, of which a few fit in a second-level cache."""
+PIECE = 1 << 17
+"""Points per piece: arrays of a mebibyte, which a processor's caches hold, and few enough steps of Python."""
 
 PARTS = 8
 """Places along an answer at which a sequence may be found."""
@@ -25,6 +25,7 @@ def over_contexts(first: Evaluation, contexts: NDArray[np.float64], clock: str) 
 
     `first` is an evaluation of the grid at one context; its arrays keep a last axis of size 1 free.
     """
+    _keep_freed_memory()
     shape = np.shape(first.seconds(clock))
     step = max(1, PIECE // max(1, int(np.prod(shape))))
     out = np.empty((*shape[:-1], len(contexts)))
@@ -32,6 +33,16 @@ def over_contexts(first: Evaluation, contexts: NDArray[np.float64], clock: str) 
         piece = contexts[start : start + step]
         out[..., start : start + step] = first.at_context(piece).seconds(clock)
     return out
+
+
+def _keep_freed_memory() -> None:
+    """Let the next wide arrays be made where freed ones were.
+
+    The C library's allocator (glibc) returns large blocks to the system when they are freed, and every new
+    one is filled page by page again, which takes longer than to compute it. Once it has freed a block of up
+    to 32 MiB it keeps those as large. This one is never touched, so it costs no memory itself.
+    """
+    np.empty(31 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)

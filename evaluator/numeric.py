@@ -147,14 +147,30 @@ def product_of(values: list[Value]) -> Value:
     return _fold(np.multiply, values, 1.0)
 
 
+def times(value: Value, by: Value) -> Value:
+    """Product; a factor of one number 1 costs nothing."""
+    return value if isinstance(by, float) and by == 1.0 else value * by
+
+
+def plus(value: Value, more: Value) -> Value:
+    """Sum; a term that is the number 0 costs nothing."""
+    return value if isinstance(more, float) and more == 0.0 else value + more
+
+
+def _size(value: Value) -> int:
+    return value.size if isinstance(value, np.ndarray) else 1
+
+
 def _fold(operation: np.ufunc, values: list[Value], empty: float) -> Value:
     if not values:
         return empty
-    values = sorted(values, key=np.size)
+    if len(values) == 1:
+        return values[0]
+    values = sorted(values, key=_size)
     result = values[0]
     own = False  # whether `result` is ours to overwrite: allocating wide arrays costs more than filling them
     for value in values[1:]:
-        if own and np.shape(value) == np.shape(result):
+        if own and isinstance(value, np.ndarray) and value.shape == np.shape(result):
             operation(result, value, out=result)
         else:
             result = operation(result, value)
