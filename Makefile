@@ -32,7 +32,7 @@ lint: $(DEV_STAMP) ## check style, types and the direction of imports
 	exit $$status
 
 bench: $(DEV_STAMP) ## print timings
-	@for name in evaluate_grid baseline verify search; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in evaluate_grid simulate baseline verify search; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent.archive import Archive
+from agent.gaps import Gap, gaps
 from agent.problem import Problem
+from agent.simulated import SimulatedGain, simulated_gain, vanishes
 from evaluator.frontier import Point, hypervolume_gain, matched_gains, simultaneous_gain
 from evaluator.sweep import concrete
 from rooflang.canonical import design_hash
@@ -23,7 +25,8 @@ class Discovery:
     """A verified design that is better on both axes than a point of the baseline.
 
     `structure` is the stored structure, `design` the hash of the design of the point `new`, whose text is
-    `text`; `old` is the point of the baseline that it beats by `gain` on both axes.
+    `text`; `old` is the point of the baseline that it beats by `gain` on both axes. `simulated` is the same
+    comparison with both points simulated.
     """
 
     design: str
@@ -35,13 +38,19 @@ class Discovery:
     certificate: str
     false_accept_bound: float | None
     text: str
+    simulated: SimulatedGain
 
     @property
     def significant(self) -> bool:
         return self.gain >= SIGNIFICANT
 
+    @property
+    def vanishes(self) -> bool:
+        """Whether the gain is gone, or no longer significant, when both points are simulated."""
+        return vanishes(self.gain, self.simulated.gain, SIGNIFICANT)
+
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "significant": self.significant}
+        return {**asdict(self), "significant": self.significant, "vanishes": self.vanishes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,8 @@ class SearchResult:
     """What a run ended with, over the whole search.
 
     `stopped` says why: budget, exhausted (no rule makes anything new), time, or interrupted. `seconds` are
-    of this run, and so is `verification_milliseconds`, the median.
+    of this run, and so is `verification_milliseconds`, the median. Gaps say how much more is possible at
+    most, by overlapping the same designs perfectly and by any design.
     """
 
     search_id: str
@@ -70,6 +80,8 @@ class SearchResult:
     seconds: float
     stopped: str
     verification_milliseconds: float | None
+    gap_to_limit: Gap | None = None
+    gap_to_relaxation: Gap | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON with the keys of `seis search --json`."""
@@ -92,6 +104,7 @@ def conclude(
     old, new = archive.baseline, archive.frontier
     gain, _, _ = simultaneous_gain(old, new)
     throughput, interactivity = matched_gains(old, new)
+    limit, relaxation = gaps(problem, new, store.design)
     c = store.counters
     search = store.database.get_search(store.search_id)
     return SearchResult(
@@ -113,6 +126,8 @@ def conclude(
         seconds=seconds,
         stopped=stopped,
         verification_milliseconds=milliseconds,
+        gap_to_limit=limit,
+        gap_to_relaxation=relaxation,
     )
 
 
@@ -121,7 +136,9 @@ def best_discovery(problem: Problem, store: SearchStore, archive: Archive) -> Di
     gain, old, new = simultaneous_gain(archive.baseline, archive.frontier)
     if old is None or new is None or gain <= 0:
         return None
-    found = concrete(store.design(new.design), new.configuration, problem.accelerator.name)
+    structure = store.design(new.design)
+    found = concrete(structure, new.configuration, problem.accelerator.name)
+    simulated = simulated_gain(problem, (store.design(old.design), old), (structure, new))
     from rooflang.printer import print_design
 
     certificate = store.certificate_of(new.design)
@@ -130,4 +147,5 @@ def best_discovery(problem: Problem, store: SearchStore, archive: Archive) -> Di
     return Discovery(
         design_hash(found), new.design, stored.summary, gain, old, new,
         certificate.certificate_hash if certificate else "", bound, print_design(found),
+        simulated,
     )  # fmt: skip

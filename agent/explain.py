@@ -13,6 +13,7 @@ from agent.sensitivity import sensitivity
 from agent.store import SearchStore, opened
 from evaluator.evaluate import Evaluation
 from evaluator.report import by_bound, by_section, rows
+from evaluator.simulate import simulate
 from evaluator.sweep import at_point
 from mutations.registry import rules
 
@@ -67,6 +68,9 @@ class Explanation:
         bound = d.false_accept_bound or 0.0
         lines = [
             f"{d.gain:+.1%} on both axes: from {_speeds(d.old)} to {_speeds(d.new)}.",
+            f"Simulated event by event: {d.simulated.gain:+.1%}, a step of "
+            f"{d.simulated.new_seconds * 1e3:.3f} ms after {d.simulated.old_seconds * 1e3:.3f} ms"
+            + ("; the gain vanishes." if d.vanishes else "."),
             f"Compared with: {self.baseline}, {_sizes(d.old.configuration)}, {d.old.batch:,} sequences.",
             f"The design: {self.start}, {_sizes(d.new.configuration)}, {d.new.batch:,} sequences, changed:",
             *(f"  {n}. {c.rule} at {c.site}: {c.rewrites}." for n, c in enumerate(self.changes, 1)),
@@ -128,6 +132,7 @@ def _breakdown(e: Evaluation, clock: str) -> Breakdown:
         "capacity": fullest.capacity,
     }  # fmt: skip
     clocks = {name: float(e.seconds(name)) for name in ("limit", "overlapped", "serial")}
+    clocks["simulated"] = simulate(e).seconds
     return Breakdown(clocks, by_section(table), by_bound(table), memory, e.binding(clock))
 
 

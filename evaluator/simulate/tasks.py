@@ -27,7 +27,7 @@ class Tasks:
     """Tasks of one micro-batch in program order.
 
     `parts` has one entry per task, or both sides of a transfer between pools; `followers` are the tasks that
-    wait for it, `waits` how many it waits for. `layer` numbers the units as they are passed. Device i is
+    wait for it, `waits` how many it waits for. `layer` numbers the layers as they are passed. Device i is
     `devices[i]` = (pool, stage) with engines 2i (compute) and 2i + 1 (links).
     """
 
@@ -73,9 +73,9 @@ def tasks(e: Evaluation) -> Tasks:
         part = Part(-1, 2 * place[pipeline or "", stage] + 1, seconds, 0.0)
         return [found.add((part,), last, layer, False)]
 
-    for number, (unit, _) in enumerate(passed):
+    for number, (unit, block) in enumerate(passed):
         while stage_of[number] > stage:
-            last = move_on(last, number - 1)
+            last = move_on(last, block)
             stage += 1
         ids: list[int] = []
         for node in unit.nodes:
@@ -85,10 +85,10 @@ def tasks(e: Evaluation) -> Tasks:
                 device = place[pool, stage if pool == pipeline else 0]
                 parts.append(Part(index, 2 * device + link, seconds, memory))
             before = [ids[b] for b in node.before] if node.before else last
-            ids.append(found.add(tuple(parts), before, number, node.side))
+            ids.append(found.add(tuple(parts), before, block, node.side))
         last = [ids[i] for i in unit.last]
     while stages > 1 and stage < stages:
-        last = move_on(last, len(passed) - 1)
+        last = move_on(last, passed[-1][1])
         stage += 1
     return found
 
@@ -97,7 +97,8 @@ def _passed(e: Evaluation) -> list[tuple[Ordered, int]]:
     """The units in the order of a step, each with a number that its layer's units share."""
     units: dict[str, list[Ordered]] = {}
     for unit in ordered(e.plan):
-        units.setdefault(unit.segment, []).append(unit)
+        if e.plan.items[unit.nodes[0].items[0]].layers:
+            units.setdefault(unit.segment, []).append(unit)
     found: list[tuple[Ordered, int]] = []
     block = 0
     drafted = int(scalar(e.drafted))

@@ -46,7 +46,7 @@ def trace_events(found: Simulated, name: str, first: int) -> list[dict[str, Any]
             {
                 "name": label, "ph": "X", "ts": start * 1e6, "dur": (event.end - start) * 1e6,
                 "pid": first + event.part.engine // 2, "tid": event.part.engine % 2,
-                "args": {**args, "micro-batch": event.batch, "unit": event.layer},
+                "args": {**args, "micro-batch": event.batch, "layer": event.layer},
             }
         )  # fmt: skip
     return events

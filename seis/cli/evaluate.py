@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,10 +22,13 @@ from seis.cli.options import (
     Phase,
     Setting,
     SettingOption,
+    Simulate,
+    Trace,
     at_least,
 )
 
 if TYPE_CHECKING:
+    from evaluator.simulate import Simulated
     from seis.cli.operating import Operating
 
 Degree = int | None
@@ -58,6 +62,8 @@ def evaluate(
     ] = None,
     clock: ClockOption = Clock.overlapped,
     setting: SettingOption = Setting.achievable,
+    simulate: Simulate = False,
+    trace: Trace = None,
     kv: KvOption = Kv.served,
     database: Database = DATABASE,
     json: Json = False,
@@ -90,12 +96,31 @@ def evaluate(
     if chunk is not None and chunk > context:
         raise UsageError(f"--chunk must be at most --context, which it ends at, but got {chunk}; lower it")
     point = operate(find(design, kv.value, database), asked)
+    simulated = _simulated(point, trace) if simulate or trace is not None else None
     if json:
         from seis.cli.output import print_json
+        from seis.cli.overlap_tables import describe as overlap
 
-        print_json(describe(point, clock.value, setting.value))
-    else:
-        _print(point, clock.value, setting.value)
+        found = describe(point, clock.value, setting.value)
+        print_json(found if simulated is None else {**found, "simulated": overlap(simulated)})
+        return
+    _print(point, clock.value, setting.value)
+    if simulated is not None:
+        from seis.cli.output import console
+        from seis.cli.overlap_tables import print_overlap
+
+        console().print()
+        print_overlap(simulated)
+
+
+def _simulated(point: Operating, trace: Path | None) -> Simulated:
+    from evaluator.simulate import simulate
+    from seis.cli.overlap_tables import write_trace
+
+    found = simulate(point.evaluation)
+    if trace is not None:
+        write_trace(trace, {"": found})
+    return found
 
 
 def axes_of(texts: Sequence[str]) -> dict[str, int]:

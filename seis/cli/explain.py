@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seis.cli.options import DATABASE, Database, Json
+from seis.cli.options import DATABASE, Database, Json, Trace
 
 if TYPE_CHECKING:
     from seis.cli.explanation import Explanation
@@ -19,6 +19,7 @@ def explain(
     search: Annotated[
         str | None, typer.Option(help="A search's id or its model; the newest search by default.")
     ] = None,
+    trace: Trace = None,
     database: Database = DATABASE,
     json: Json = False,
 ) -> None:
@@ -28,6 +29,10 @@ def explain(
 
     with open_database(database, create=False) as opened:
         found = read_explanation(opened, search, design)
+    if trace is not None:
+        from seis.cli.overlap_tables import write_trace
+
+        write_trace(trace, {"before": found.before.simulated, "after": found.after.simulated})
     if json:
         from seis.cli.output import print_json
 
@@ -41,6 +46,7 @@ def explain(
 def describe(found: Explanation) -> dict[str, Any]:
     """The explanation as `--json` prints it."""
     from seis.cli.baseline import point_json
+    from seis.cli.overlap_tables import describe as overlap
 
     return {
         "design": found.design,
@@ -56,6 +62,9 @@ def describe(found: Explanation) -> dict[str, Any]:
         "seconds_by_section": _pair(found.before.sections, found.after.sections),
         "seconds_by_bound": _pair(found.before.bounds, found.after.bounds),
         "step_seconds": _pair(found.before.step, found.after.step),
+        "simulated": _pair(overlap(found.before.simulated), overlap(found.after.simulated)),
+        "simulated_gain": found.simulated_gain,
+        "vanishes": found.vanishes,
         "bytes_per_gpu": _pair(found.before.memory, found.after.memory),
         "sensitivity": found.sensitivity,
         "certificate": found.certificate,

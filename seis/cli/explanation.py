@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent.archive import point_from_json
+from agent.discovery import SIGNIFICANT
+from agent.simulated import vanishes
 from catalogue.devices import Device
 from evaluator.evaluate import Evaluation
 from evaluator.frontier import Point, simultaneous_gain
 from evaluator.report import by_bound, by_section, rows
 from evaluator.scenario import Scenario
+from evaluator.simulate import Simulated, simulate
 from evaluator.sweep import at_point, concrete
 from mutations.registry import rules
 from rooflang.design import Design
@@ -44,6 +47,7 @@ class Side:
     bounds: Mapping[str, float]
     step: Mapping[str, float]
     memory: Mapping[str, Mapping[str, float]]
+    simulated: Simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,20 @@ class Explanation:
     sensitivity: Mapping[str, float]
     certificate: Mapping[str, Any] | None
     commands: tuple[str, ...]
+
+    @property
+    def simulated_gain(self) -> float:
+        """The gain on both axes when both points are simulated."""
+        users, throughputs = [], []
+        for point, side in ((self.old, self.before), (self.new, self.after)):
+            users.append(float(side.simulated.evaluation.emitted) / side.simulated.seconds)
+            throughputs.append(users[-1] * point.batch)
+        return min(users[1] / users[0], throughputs[1] / throughputs[0]) - 1
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the gain is gone, or no longer significant, under simulation."""
+        return self.gain > 0 and vanishes(self.gain, self.simulated_gain, SIGNIFICANT)
 
 
 def read_explanation(database: db.Database, search: str | None, prefix: str | None) -> Explanation:
@@ -138,7 +156,9 @@ def _side(stored: Stored, design: Design, point: Point) -> Side:
         for pool, m in e.memory.items()
     }  # fmt: skip
     clocks = {c: float(e.seconds(c)) for c in ("limit", "overlapped", "serial")}
-    return Side(by_section(table), by_bound(table), clocks, memory)
+    simulated = simulate(e)
+    clocks["simulated"] = simulated.seconds
+    return Side(by_section(table), by_bound(table), clocks, memory, simulated)
 
 
 def _sensitivity(stored: Stored, old: tuple[Design, Point], new: tuple[Design, Point]) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from seis.cli.baseline import scene
 from seis.cli.operator_tables import said
 from seis.cli.output import console, facts, sentence, table
+from seis.cli.overlap_tables import print_overlap
 from seis.cli.units import number, percent, seconds, size
 
 if TYPE_CHECKING:
@@ -35,9 +36,15 @@ def print_explanation(found: Explanation) -> None:
             ]
         )
     )  # fmt: skip
+    mark = "; [bold red]the gain vanishes[/bold red]" if found.vanishes else ""
+    out.print(facts([("simulated", f"{percent(found.simulated_gain)} on both axes{mark}")]))
     _print_changes(found)
     out.print()
     out.print(_times(found))
+    out.print()
+    print_overlap(found.before.simulated, "Before: ")
+    out.print()
+    print_overlap(found.after.simulated, "After: ")
     out.print()
     out.print(facts(_memory(found)))
     out.print("\n[bold]Gain on both axes if an assumption changes[/bold]")
@@ -79,9 +86,13 @@ def _times(found: Explanation) -> str:
     for name in names[:SECTIONS]:
         before, after = old.get(name, 0.0), new.get(name, 0.0)
         rows.append([name, seconds(before) if before else "–", seconds(after) if after else "–"])
-    for name in ("limit", "overlapped", "serial"):
+    for name in ("limit", "overlapped", "simulated", "serial"):
         rows.append(
-            [f"step, {name} clock", seconds(found.before.step[name]), seconds(found.after.step[name])]
+            [
+                f"step, {name}" + ("" if name == "simulated" else " clock"),
+                seconds(found.before.step[name]),
+                seconds(found.after.step[name]),
+            ]
         )
     bounds = [(n, found.before.bounds.get(n, 0.0), found.after.bounds.get(n, 0.0))
               for n in dict.fromkeys([*found.before.bounds, *found.after.bounds])]  # fmt: skip

@@ -32,7 +32,8 @@ def frontier(
         if json:
             from seis.cli.output import print_json
 
-            print_json(describe(stored))
+            limit, relaxation = stored.gaps(opened)
+            print_json({**describe(stored), "gap_to_limit": limit, "gap_to_relaxation": relaxation})
         else:
             _print(stored, opened)
     if plot is not None:
@@ -72,7 +73,7 @@ def draw(path: Any, stored: Stored) -> None:
 
 def _print(stored: Stored, database: db.Database) -> None:
     from seis.cli.baseline import scene
-    from seis.cli.frontier_tables import frontier_table
+    from seis.cli.frontier_tables import frontier_table, gap_rows
     from seis.cli.output import console, facts
     from seis.cli.pictures import curve, in_terminal
     from seis.cli.stored_search import titles
@@ -90,4 +91,4 @@ def _print(stored: Stored, database: db.Database) -> None:
     if stored.new is not None and stored.gain > 0:
         text = f"{percent(stored.gain)}: seis explain {stored.new.design[:8]}"
         rows.insert(0, ("better on both axes", text))
-    out.print(facts(rows))
+    out.print(facts([*rows, *gap_rows(*stored.gaps(database))]))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from seis.cli.operator_tables import said
 from seis.cli.output import WIDTH, sentence, short, table
-from seis.cli.units import number
+from seis.cli.units import number, percent
 
 if TYPE_CHECKING:
+    from agent.gaps import Gap
     from evaluator.frontier import Point
 
 MOST = 12
@@ -32,6 +33,19 @@ def frontier_table(points: Sequence[Point], titles: Mapping[str, str], most: int
     )
     legend = "\n".join(f"[dim]{letters[n]}  {sentence(short(n, WIDTH - 3))}[/dim]" for n in names)
     return f"{shown}\n{legend}"
+
+
+def gap_rows(limit: Gap | None, relaxation: Gap | None) -> list[tuple[str, str]]:
+    """How much more is possible at most, as facts."""
+    named = (("possible by overlap", limit), ("possible by any design", relaxation))
+    return [
+        (
+            name,
+            f"at most {percent(g['throughput'])} tokens/s/GPU, {percent(g['interactivity'])} tokens/s/user",
+        )
+        for name, g in named
+        if g is not None
+    ]
 
 
 def letter(number: int) -> str:

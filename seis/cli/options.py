@@ -67,6 +67,11 @@ Database = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Also write the frontier as an .svg picture.")]
 
+Simulate = Annotated[bool, typer.Option("--simulate", help="Also simulate the step event by event.")]
+Trace = Annotated[
+    Path | None, typer.Option("--trace", help="Write the simulated step as a trace that Perfetto opens.")
+]
+
 DATABASE = "seis.db"
 
 

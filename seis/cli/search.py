@@ -93,6 +93,8 @@ def describe(result: SearchResult) -> dict[str, Any]:
         "frontier": [point_json(p, p.design) for p in result.frontier],
         "simultaneous_gain": result.simultaneous_gain,
         "hypervolume_gain": result.hypervolume_gain,
+        "gap_to_limit": result.gap_to_limit,
+        "gap_to_relaxation": result.gap_to_relaxation,
         "best": None
         if best is None
         else {
@@ -102,6 +104,9 @@ def describe(result: SearchResult) -> dict[str, Any]:
             "certificate": best.certificate,
             "false_accept_bound": best.false_accept_bound,
             "gain": best.gain,
+            "simulated_gain": best.simulated.gain,
+            "simulated_seconds": {"old": best.simulated.old_seconds, "new": best.simulated.new_seconds},
+            "vanishes": best.vanishes,
             "old": point_json(best.old, best.old.design),
             "new": point_json(best.new, best.new.design),
         },

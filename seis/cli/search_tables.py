@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seis.cli.baseline import scene
-from seis.cli.frontier_tables import frontier_table
+from seis.cli.frontier_tables import frontier_table, gap_rows
 from seis.cli.options import DATABASE
 from seis.cli.output import console, facts, sentence
 from seis.cli.pictures import curve, in_terminal
@@ -47,6 +47,10 @@ def print_result(problem: Problem, database: db.Database, result: SearchResult, 
         f"{number(result.points)} points in {seconds(result.seconds)}, ended by {ENDS[result.stopped]}; "
         f"hypervolume {percent(result.hypervolume_gain)}\n"
     )
+    rows = gap_rows(result.gap_to_limit, result.gap_to_relaxation)
+    if rows:
+        out.print(facts(rows))
+        out.print()
     flag = "" if place == DATABASE else f" --database {place}"
     _print_best(result, flag)
 
@@ -72,7 +76,9 @@ def _print_best(result: SearchResult, flag: str) -> None:
         )
         for name, p in (("before", best.old), ("after", best.new))
     ]
+    mark = "; [bold red]the gain vanishes[/bold red]" if best.vanishes else ""
     rows = [("change", sentence(best.summary)), *rows]
+    rows.append(("simulated", f"{percent(best.simulated.gain)} on both axes{mark}"))
     rows += [
         ("design", best.design[:16]),
         ("certificate", f"{best.certificate[:16]}{bound}" if best.certificate else "none"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent.archive import point_from_json
+from agent.gaps import Gap, gaps
 from agent.problem import Problem
 from agent.store import SearchStore
 from evaluator.frontier import Point, hypervolume_gain, simultaneous_gain
 from evaluator.scenario import Scenario
+from rooflang.design import Design
+from rooflang.parser import parse
 from seis.cli.problems import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +39,15 @@ class Stored:
     @property
     def hypervolume_gain(self) -> float:
         return hypervolume_gain(self.baseline, self.frontier)
+
+    def gaps(self, database: db.Database) -> tuple[Gap | None, Gap | None]:
+        """How much more is possible at most: by overlapping these designs perfectly, and by any design."""
+
+        @cache
+        def design(name: str) -> Design:
+            return parse(database.get_design(name).text)
+
+        return gaps(self.problem, self.frontier, design)
 
     @property
     def about(self) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def test_search(searched: tuple[str, Any]) -> None:
     found = searched[1].document
     assert set(found) == {
         "baseline_frontier", "frontier", "simultaneous_gain", "hypervolume_gain", "best", "structures",
-        "accepted", "refused", "failed", "points", "seconds", "stopped", "search",
+        "accepted", "refused", "failed", "points", "seconds", "stopped", "search", "gap_to_limit",
+        "gap_to_relaxation",
     }  # fmt: skip
     assert found["structures"] == 40
     assert all(set(p) == POINT for p in [*found["baseline_frontier"], *found["frontier"]])
@@ -50,7 +51,7 @@ def test_frontier(seis: Seis, searched: tuple[str, Any], tmp_path: Path) -> None
     found = seis("frontier", "--database", place, "--plot", "f.svg", "--json").document
     assert set(found) == {
         "baseline_frontier", "frontier", "simultaneous_gain", "hypervolume_gain", "search", "state", "model",
-        "device", "count", "context", "clock", "setting",
+        "device", "count", "context", "clock", "setting", "gap_to_limit", "gap_to_relaxation",
     }  # fmt: skip
     for key in ("baseline_frontier", "simultaneous_gain", "hypervolume_gain", "search"):
         assert found[key] == search.document[key]
@@ -64,7 +65,8 @@ def test_explain(seis: Seis, searched: tuple[str, Any]) -> None:
     found = seis("explain", "--database", place, "--json").document
     assert set(found) == {
         "design", "summary", "gain", "old", "new", "changes", "seconds_by_section", "seconds_by_bound",
-        "step_seconds", "bytes_per_gpu", "sensitivity", "certificate", "commands",
+        "step_seconds", "bytes_per_gpu", "sensitivity", "certificate", "commands", "simulated",
+        "simulated_gain", "vanishes",
     }  # fmt: skip
     assert found["gain"] == pytest.approx(search.document["simultaneous_gain"])
     assert found["certificate"]["verdict"] == "accepted"
