@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from catalogue.devices import Device
 from evaluator.frontier import Point, front
 from evaluator.scenario import Scenario
-from evaluator.sweep import Grid, standard_grid, sweep_counts
+from evaluator.sweep import Grid, standard_grid, sweep_contexts
 from rooflang.design import Design, Section, walk
 
 
@@ -71,25 +71,48 @@ def baselines(
     names: Sequence[str] | None = None,
 ) -> dict[int, Baseline]:
     """The baseline for each cluster size, evaluated together."""
+    found = baselines_over(
+        structures, device, counts, (scenario.context,), scenario, grid=grid, clock=clock, setting=setting,
+        names=names,
+    )  # fmt: skip
+    return {count: baseline for (count, _), baseline in found.items()}
+
+
+def baselines_over(
+    structures: Iterable[Design],
+    device: Device,
+    counts: Sequence[int],
+    contexts: Sequence[int],
+    scenario: Scenario,
+    *,
+    grid: Grid | None = None,
+    clock: str = "overlapped",
+    setting: str = "achievable",
+    names: Sequence[str] | None = None,
+) -> dict[tuple[int, int], Baseline]:
+    """The baseline for each (cluster size, context), evaluated together; the scenario's own is not used."""
     grid = replace(grid or standard_grid(max(counts)), schedules=SCHEDULES)
-    points: dict[int, list[Point]] = {count: [] for count in counts}
+    cases = [(count, context) for count in counts for context in contexts]
+    points: dict[tuple[int, int], list[Point]] = {case: [] for case in cases}
     made: dict[str, Design] = {}
-    evaluated, fitting = dict.fromkeys(counts, 0), dict.fromkeys(counts, 0)
+    evaluated, fitting = dict.fromkeys(cases, 0), dict.fromkeys(cases, 0)
     for number, structure in enumerate(structures):
         design = conventional_schedule(structure)
         name = names[number] if names is not None else f"b{number}"
         made[name] = design
         devices = {p.name: device for p in design.pools}
-        found = sweep_counts(design, devices, counts, scenario, grid, clock=clock, setting=setting, name=name)
-        for count, swept in found.items():
-            points[count].extend(swept.points)
-            evaluated[count] += swept.evaluated
-            fitting[count] += swept.fitting
+        found = sweep_contexts(
+            design, devices, counts, contexts, scenario, grid, clock=clock, setting=setting, name=name
+        )
+        for case, swept in found.items():
+            points[case].extend(swept.points)
+            evaluated[case] += swept.evaluated
+            fitting[case] += swept.fitting
     result = {}
-    for count in counts:
-        kept = front(points[count])
+    for case in cases:
+        kept = front(points[case])
         used = {p.design for p in kept}
-        result[count] = Baseline(
-            kept, {n: d for n, d in made.items() if n in used}, evaluated[count], fitting[count]
+        result[case] = Baseline(
+            kept, {n: d for n, d in made.items() if n in used}, evaluated[case], fitting[case]
         )
     return result

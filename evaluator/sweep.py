@@ -121,13 +121,36 @@ def sweep_counts(
     setting: str = "achievable",
     name: str = "",
 ) -> dict[int, Swept]:
-    """The frontier for each cluster size: a replica's step is evaluated once for all of them.
+    """The frontier for each cluster size: a replica's step is evaluated once for all of them. Raises as
+    `sweep_contexts`."""
+    contexts = (scenario.context,)
+    found = sweep_contexts(
+        design, devices, counts, contexts, scenario, grid, clock=clock, setting=setting, name=name
+    )
+    return {count: swept for (count, _), swept in found.items()}
+
+
+def sweep_contexts(
+    design: Design,
+    devices: Mapping[str, Device],
+    counts: Sequence[int],
+    contexts: Sequence[int],
+    scenario: Scenario,
+    grid: Grid,
+    *,
+    clock: str = "overlapped",
+    setting: str = "achievable",
+    name: str = "",
+) -> dict[tuple[int, int], Swept]:
+    """The frontier for each (cluster size, context): what no context touches is evaluated once for all.
 
     On devices whose links have no known rate a replica stays where every transfer has a price: on one
     device, or in one scale-up domain. Raises ConfigurationError when no mesh fits the largest cluster, and
     UnavailableError when a figure that the time of a step needs is not known.
     """
     s = space(design, devices, max(counts), scenario, grid, setting)
+    # Contexts stand before the axes of the space, so that arrays without them broadcast as they are.
+    leading = np.array(contexts, dtype=float).reshape(-1, 1, 1, 1, 1)
     e = evaluate(
         design,
         devices,
@@ -138,24 +161,29 @@ def sweep_counts(
         overlap=s.overlap,
         drafted=s.drafted,
         setting=setting,
+        context=float(contexts[0]) if len(contexts) == 1 else leading,
         redundant=s.redundant,
     )
     batch, meant = s.batch, s.meant
-    seconds = e.seconds(clock)
-    shape = np.broadcast_shapes(np.shape(seconds), np.shape(e.fits), meant.shape, batch.shape)
-    user = np.broadcast_to(e.per_user(clock), shape)
-    fits = np.broadcast_to(np.logical_and(np.logical_and(e.fits, meant), batch >= s.microbatches), shape)
+    all_seconds = e.seconds(clock)
+    whole = np.broadcast_shapes(
+        np.shape(all_seconds), np.shape(e.fits), meant.shape, batch.shape, (len(contexts), 1, 1, 1, 1)
+    )
+    shape = whole[1:]
+    every = np.broadcast_to(all_seconds, whole)
+    fitting = np.broadcast_to(np.logical_and(e.fits, np.logical_and(meant, batch >= s.microbatches)), whole)
     found = {}
-    for count in counts:
-        replicas = np.floor(count / s.devices)
-        gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
-        where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
-        best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
-        configured = {**s.configured, "replicas": replicas}
-        points = tuple(
-            _point(np.unravel_index(i, shape), user, gpu, configured, batch, shape, name) for i in best
-        )
-        found[count] = Swept(points, int(np.prod(shape)), len(where))
+    for at, context in enumerate(contexts):
+        seconds, fits = every[at], fitting[at]
+        user = np.broadcast_to(e.emitted / seconds, shape)
+        for count in counts:
+            replicas = np.floor(count / s.devices)
+            gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
+            where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
+            best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
+            configured = {**s.configured, "replicas": replicas}
+            points = _points(best, user, gpu, configured, batch, name)
+            found[count, context] = Swept(points, int(np.prod(shape)), len(where))
     return found
 
 
@@ -254,18 +282,23 @@ def _crossed(
     return np.tile(m, tiles), np.tile(overlap, tiles), np.tile(meant, tiles), each
 
 
-def _point(
-    index: tuple[np.intp, ...],
+def _points(
+    best: NDArray[np.intp],
     user: NDArray[np.float64],
     gpu: NDArray[np.float64],
-    axes: Mapping[str, _Grid4],
-    batch: _Grid4,
-    shape: tuple[int, ...],
+    axes: Mapping[str, NDArray[np.float64]],
+    batch: NDArray[np.float64],
     name: str,
-) -> Point:
-    configuration = {a: int(np.broadcast_to(v, shape)[index]) for a, v in axes.items()}
-    sequences = int(np.broadcast_to(batch, shape)[index]) * configuration["replicas"]
-    return Point(float(user[index]), float(gpu[index]), sequences, configuration, name)
+) -> tuple[Point, ...]:
+    """The points at flat positions of the grid that `user` and `gpu` span."""
+    at = np.unravel_index(best, user.shape)
+    sizes = {a: np.broadcast_to(v, user.shape)[at].astype(int).tolist() for a, v in axes.items()}
+    sequences = np.broadcast_to(batch, user.shape)[at].astype(int).tolist()
+    rows = zip(user[at].tolist(), gpu[at].tolist(), sequences, strict=True)
+    return tuple(
+        Point(u, g, b * sizes["replicas"][n], {a: v[n] for a, v in sizes.items()}, name)
+        for n, (u, g, b) in enumerate(rows)
+    )
 
 
 def concrete(design: Design, configuration: Mapping[str, int], device: str | Mapping[str, str]) -> Design:

@@ -13,7 +13,7 @@ from agent.processes import ProcessExecutor
 from catalogue.devices import load_device
 from catalogue.models import load_model
 from catalogue.models.caches import Kv
-from evaluator.baseline import baselines
+from evaluator.baseline import baselines_over
 from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.frontier import Point, front
 from evaluator.rates import confined
@@ -92,18 +92,18 @@ def compare_model(asked: Asked, model: str) -> tuple[list[Result], int]:
     points = 0
     for device_name in asked.devices:
         device = load_device(device_name)
+        try:
+            cases = baselines_over(
+                structures, device, asked.counts, asked.contexts, Scenario(min(asked.contexts)), grid=grid,
+                clock=asked.clock, setting=asked.setting,
+            )  # fmt: skip
+        except (ConfigurationError, UnavailableError) as error:
+            found += [Result(model, device_name, c, reason=str(error)) for c in asked.contexts]
+            continue
+        points += sum(b.evaluated for b in cases.values())
         for context in asked.contexts:
-            try:
-                by_count = baselines(
-                    structures, device, asked.counts, Scenario(context), grid=grid, clock=asked.clock,
-                    setting=asked.setting,
-                )  # fmt: skip
-            except (ConfigurationError, UnavailableError) as error:
-                found.append(Result(model, device_name, context, reason=str(error)))
-                continue
-            points += sum(b.evaluated for b in by_count.values())
-            made = {id(p): count for count, b in by_count.items() for p in b.points}
-            kept = front([p for b in by_count.values() for p in b.points])
+            made = {id(p): n for (n, c), b in cases.items() if c == context for p in b.points}
+            kept = front([p for (_, c), b in cases.items() if c == context for p in b.points])
             found.append(_result(model, device_name, context, kept, made, asked.counts))
     forget()
     return found, points
