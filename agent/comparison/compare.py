@@ -11,7 +11,7 @@ from agent.errors import ProblemError
 from agent.executor import Executor, Failure, InlineExecutor
 from agent.processes import ProcessExecutor
 from catalogue.devices import load_device
-from catalogue.models import load_model
+from catalogue.models import describe, load_model
 from catalogue.models.caches import Kv
 from evaluator.baseline import baselines_over
 from evaluator.errors import ConfigurationError, UnavailableError
@@ -117,9 +117,11 @@ def coarse_grid(count: int) -> Grid:
 def _result(
     model: str, device: str, context: int, kept: Sequence[Point], made: dict[int, int], counts: Sequence[int]
 ) -> Result:
+    most = describe(model).max_position
     if not kept:
         what = f"the weights and a sequence of {context:,} tokens"
         why = confined(load_device(device), max(counts))
         reason = f"{what} must fit on {max(counts)} devices, but do not"
         return Result(model, device, context, reason=f"{reason}; {why}" if why else reason)
-    return Result(model, device, context, tuple(kept), tuple(made[id(p)] for p in kept))
+    clusters = tuple(made[id(p)] for p in kept)
+    return Result(model, device, context, tuple(kept), clusters, beyond=most is not None and context > most)

@@ -14,6 +14,8 @@ from importlib import resources
 
 from catalogue.errors import CatalogueError, nearest
 
+SEPARATOR = "+"
+
 _OWN = ("source", "precision", "inferred")
 
 
@@ -38,12 +40,16 @@ def model_names() -> tuple[str, ...]:
 def full_name(name: str) -> str:
     """The catalogued name that `name` spells or abbreviates: `step` gives `step-3`.
 
-    The path of a config.json, or of a directory with one, names a model too: it is made absolute.
+    The path of a config.json, or of a directory with one, names a model too: it is made absolute. Of two
+    names with a plus between them the first model is meant, with the attention of the second.
 
     Raises CatalogueError for a name that no model, or more than one, begins with.
     """
     from catalogue.huggingface import design as configs
 
+    first, joined, second = name.partition(SEPARATOR)
+    if joined and not configs.is_config(name):
+        return f"{full_name(first)}{SEPARATOR}{full_name(second)}"
     if configs.is_config(name):
         return configs.full_path(name)
     known = model_names()

@@ -10,8 +10,9 @@ from catalogue.errors import CatalogueError
 from catalogue.huggingface import design as configs
 from catalogue.huggingface.reader import Imported, import_config, read_config
 from catalogue.models.caches import Kv
-from catalogue.models.facts import Facts, full_name, model_names, read
+from catalogue.models.facts import SEPARATOR, Facts, full_name, model_names, read
 from catalogue.models.notes import notes
+from catalogue.models.variants import exchanged
 from rooflang.design import Design
 
 __all__ = ["Description", "describe", "load_model", "model_names"]
@@ -19,19 +20,23 @@ __all__ = ["Description", "describe", "load_model", "model_names"]
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Where a model's facts are from, how its weights are stored as published, and what was inferred."""
+    """Where a model's facts are from, how its weights are stored as published, and what was inferred.
+
+    `max_position` is the longest context that is published for it, in tokens.
+    """
 
     name: str
     source: str
     precision: str
     inferred: tuple[str, ...]
+    max_position: int | None = None
 
 
 def load_model(name: str, kv: Kv = "served") -> Design:
     """The design of one decode step: a program and conventional kernels, no pools and no placement.
 
-    `name` may be abbreviated to any unique beginning, or be the path of a config.json; `kv` is the caches'
-    storage: as served, or bf16.
+    `name` may be abbreviated to any unique beginning, or be the path of a config.json, or two names with a
+    plus between them (`catalogue.models.variants`); `kv` is the caches' storage: as served, or bf16.
     Raises CatalogueError for an unknown or ambiguous name and for another `kv`.
     """
     if kv not in ("served", "bf16"):
@@ -39,6 +44,8 @@ def load_model(name: str, kv: Kv = "served") -> Design:
     found = full_name(name)
     if configs.is_config(found):
         return configs.load_config(found, kv)
+    if SEPARATOR in found:
+        return configs.design_of(_variant(found), kv)
     return _load(found, kv)
 
 
@@ -47,14 +54,37 @@ def describe(name: str) -> Description:
     found = full_name(name)
     if configs.is_config(found):
         imported = import_config(found)
-        return Description(imported.name, found, "as its config says", _told(imported))
+        return _description(imported.name, found, "as its config says", imported)
+    if SEPARATOR in found:
+        first, _, second = found.partition(SEPARATOR)
+        sources = "; ".join(describe(n).source for n in (first, second))
+        return _description(found, sources, "as in both models", _variant(found))
     facts, imported = _read(found)
-    return Description(found, facts.source, facts.precision, (*facts.inferred, *_told(imported)))
+    return _description(found, facts.source, facts.precision, imported, facts.inferred)
+
+
+def _description(
+    name: str, source: str, precision: str, imported: Imported, inferred: tuple[str, ...] = ()
+) -> Description:
+    most = imported.architecture.max_position
+    return Description(name, source, precision, (*inferred, *_told(imported)), most)
 
 
 def _told(imported: Imported) -> tuple[str, ...]:
     made = imported.architecture
     return (*imported.assumptions, *(notes(made) if isinstance(made, Architecture) else ()))
+
+
+def _imported(name: str) -> Imported:
+    return import_config(name) if configs.is_config(name) else _read(name)[1]
+
+
+@lru_cache(maxsize=32)
+def _variant(name: str) -> Imported:
+    first, _, second = name.partition(SEPARATOR)
+    model, other = _imported(first), _imported(second)
+    facts = exchanged(model.architecture, second, other.architecture)
+    return Imported(facts, name, (*model.assumptions, *facts.assumptions))
 
 
 @lru_cache(maxsize=128)
