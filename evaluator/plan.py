@@ -115,7 +115,7 @@ def unfinished(whole: Plan) -> Plan:
 
 
 def _after_caches(lowered: Lowered) -> frozenset[int]:
-    """Units (by number) after the last one that holds states, of the model and of its draft layer.
+    """Units (by number) after the last one that writes a cache, of the model and of its draft layer.
 
     Their results for a token are read by no other token's, so a prompt needs them of its last token only.
     A layer that is repeated feeds the next one and is not among them.
@@ -124,13 +124,18 @@ def _after_caches(lowered: Lowered) -> frozenset[int]:
     units = list(enumerate(lowered.units()))
     for draft in (False, True):
         mine = [(number, segment, unit) for number, (segment, unit) in units if segment.draft == draft]
-        holding = [i for i, (_, _, unit) in enumerate(mine) if unit.states]
+        holding = [i for i, (_, _, unit) in enumerate(mine) if unit.states or _appends(unit)]
         if not holding:
             continue
         _, at, _ = mine[holding[-1]]
         later = mine[holding[-1] + 1 :]
         found.update(number for number, segment, _ in later if segment is not at or segment.count == 1)
     return frozenset(found)
+
+
+def _appends(unit: Unit) -> bool:
+    """Whether the unit writes to a cache that another one declares."""
+    return any(op.operator == "append" for op in unit.ops)
 
 
 def _depth(units: tuple[Unit, ...]) -> int:
