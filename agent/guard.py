@@ -21,7 +21,7 @@ def violation(problem: Problem, found: Points, same_matrix_work: bool) -> tuple[
     clock_order   limit <= overlapped <= serial
     memory        every pool's memory holds what is kept there
     sweep         the point's interactivity follows from its own step time
-    engine_time   no pool's matrix units or memory are busy for longer than the step takes
+    engine_time   no pool's matrix units, memory or host link are busy for longer than the step takes
     matrix_work   no fewer matrix FLOPs than the model needs, unless a rule declares otherwise
     held          weights and caches are held somewhere, once at least, unless a rule declares otherwise
     """
@@ -64,7 +64,7 @@ def _busy(found: Points, clock: str) -> list[tuple[str, str, Array]]:
     """(pool, resource, seconds per step that it works). On the limit clock activations stay on chip."""
     e = found.evaluation
     totals: dict[tuple[str, str], Array] = {}
-    names = ("matrix",) if clock == "limit" else ("matrix", "memory")
+    names = ("matrix", "host") if clock == "limit" else ("matrix", "memory", "host")
     for item, runs in found.runs():
         pool = e.plan.works[item.work].pool
         for name in names:
@@ -84,8 +84,8 @@ def _held(found: Points) -> dict[str, Array]:
         for size in work.flops.values():
             flops = flops + found.wide(numeric(size)) * scale
     for pool, memory in e.memory.items():
-        weights = weights + found.wide(memory.weights) * found.ranks(pool)
-        caches = caches + found.wide(memory.kv) * found.ranks(pool)
+        weights = weights + found.wide(memory.weights + memory.host_weights) * found.ranks(pool)
+        caches = caches + found.wide(memory.kv + memory.host_kv) * found.ranks(pool)
     return {"matrix FLOPs": flops, "weight bytes": weights, "cache bytes": caches}
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from evaluator.critical import hidden_in_pool, irregular, longest_path, one_after_another, over_units
 from evaluator.numeric import Numeric, Value, largest, plus, times, total
 from evaluator.plan import Plan
+from evaluator.prefetch import prefetched
 from evaluator.price import RESOURCES, Price
 from evaluator.rates import Rates
 from evaluator.stages import fullest, heaviest, layer_kinds, most_layers
@@ -130,7 +131,7 @@ class Steps:
     @cached_property
     def chain(self) -> Value:
         """Seconds of one micro-batch: its kernels one after the other, where nothing lets them overlap."""
-        return plus(self._in_order, over_units(self.inputs.plan, self.inputs.drafted, self._saved))
+        return plus(self._in_order, over_units(self.inputs.plan, self.inputs.drafted, self._hidden))
 
     @cached_property
     def _in_order(self) -> Value:
@@ -154,6 +155,11 @@ class Steps:
     @cached_property
     def _added(self) -> dict[int, Value]:
         return {unit: apart - summed for unit, (summed, apart, _) in self._irregular.items()}
+
+    @cached_property
+    def _hidden(self) -> dict[int, Value]:
+        """By unit: what overlap takes off the sum over its kernels (negative)."""
+        return self._saved | prefetched(self.inputs.plan, self.inputs.prices, self.inputs.rates)
 
     def _item(self, index: int) -> Value:
         return self.inputs.prices[self.inputs.plan.items[index].work].seconds
@@ -217,13 +223,16 @@ class Steps:
                 parts[f"{pool} engine"] = (
                     np.where(i.overlap, largest(list(apart.values())), joint) if apart else joint
                 )
+            host = self._fullest("compute", _early, pool)
+            if np.any(host):
+                parts[f"{pool} host"] = i.microbatches * host
         return parts
 
     def _joint(self, pool: str) -> Value:
         """What keeps a pool busy with one micro-batch when its engines take turns."""
         i = self.inputs
         if len(i.rates) == 1:
-            return self._staged(pool, "chain", self._item, self.chain, self._saved)
+            return self._staged(pool, "chain", self._item, self.chain, self._hidden)
         if not i.plan.lowered.design.schedule.streams:
             return self._fullest("all", _seconds, pool)
         hidden = {u.unit: -hidden_in_pool(i.plan, u, pool, self._item) for u in irregular(i.plan)}
@@ -241,7 +250,9 @@ class Steps:
 
     def _serial(self) -> dict[str, Value]:
         i = self.inputs
-        whole = self._in_order + over_units(i.plan, i.drafted, self._added)
+        whole = (
+            self._in_order + over_units(i.plan, i.drafted, self._added) + self.over_kernels("chain", _early)
+        )
         if self.pipeline_pool is None:
             return {"chain": times(whole, i.microbatches)}
         # Layers are dealt out evenly; what stands outside of them may all be on one stage.
@@ -314,6 +325,10 @@ def steps(
 
 def _seconds(price: Price) -> Value:
     return price.seconds
+
+
+def _early(price: Price) -> Value:
+    return price.early
 
 
 def _certain(price: Price) -> Value:

@@ -27,6 +27,7 @@ from evaluator.scenario import Scenario
 from evaluator.unknown import not_modelled, unpriced
 from rooflang.design import Design
 from rooflang.lower import lower
+from rooflang.work.cascade import SHARED_PREFIX, SHARERS
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Evaluation:
     def memory(self) -> Mapping[str, Memory]:
         """Bytes per device by pool."""
         capacity = {pool: float(r.device.memory_bytes) for pool, r in self.rates.items()}
+        host = {pool: float(r.device.host_memory_bytes or 0) for pool, r in self.rates.items()}
         return memory(
-            self.plan, self.whole, self.numerics, capacity, self.stages, self.drafted, self.redundant
+            self.plan, self.whole, self.numerics, capacity, self.stages, self.drafted, self.redundant, host
         )
 
     @cached_property
@@ -173,6 +175,7 @@ def evaluate(
     rates = {pool: rates_for(devices[pool], setting) for pool, _ in compiled.lowered.meshes}
     routing = scenario.skew or scenario.routing_of(setting)
     sizes["redundant"] = redundant
+    sizes |= {SHARED_PREFIX: float(scenario.prefix), SHARERS: float(scenario.sharers)}
     part_batch = np.ceil(batch / m)
     cached: Value = float(scenario.context) if context is None else context
     if queries is None:

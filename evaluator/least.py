@@ -13,6 +13,7 @@ from rooflang.lowered import LocalOp, Lowered, Unit, Use
 from rooflang.size import ONE, Size, div, minimum, mul
 from rooflang.work import Extents
 from rooflang.work.arithmetic import arithmetic
+from rooflang.work.cascade import share_held
 from rooflang.work.traffic import read_bytes, roots, write_bytes
 
 
@@ -78,6 +79,8 @@ def _add(found: Least, unit: Unit, sizes: Mapping[str, Size], n: Numeric, count:
                 if op.operator == "pool":
                     blocks = div(sizes["Q"], int(op.attribute("every") or 1))
                     amount = mul(amount, minimum(ONE, blocks))
+                elif use.index is None:  # a shared prefix may be read once for all that share it
+                    amount = mul(amount, share_held(base, extents, ()))
                 states.setdefault(base.name.partition("+")[0], []).append(amount)
             elif base.kind == "weight" and use.index is not None:
                 kind, amount = read_bytes(use, extents, base, op)
@@ -103,7 +106,8 @@ def _add(found: Least, unit: Unit, sizes: Mapping[str, Size], n: Numeric, count:
     found.weights_held += held * count
     batch = n(sizes["B"])
     for tensor in unit.states:
-        found.caches_held += float(np.max(n(extents.bytes(tensor)) / batch)) * count
+        amount = mul(extents.bytes(tensor), share_held(tensor, extents, ()))
+        found.caches_held += float(np.min(n(amount) / batch)) * count
     return held
 
 

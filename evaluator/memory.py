@@ -14,12 +14,16 @@ from evaluator.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes per device of one pool: weights, caches and states, activations in flight, and the capacity."""
+    """Bytes per device of one pool: weights, caches and states, activations in flight, and the capacity; and
+    of the host's memory."""
 
     weights: Value
     kv: Value
     activations: Value
     capacity: float
+    host_weights: Value = 0.0
+    host_kv: Value = 0.0
+    host_capacity: float = 0.0
 
     @property
     def total(self) -> Value:
@@ -27,7 +31,8 @@ class Memory:
 
     @property
     def fits(self) -> NDArray[np.bool_]:
-        return np.asarray(np.asarray(self.total) <= self.capacity)
+        beside = np.asarray(self.host_weights + self.host_kv) <= self.host_capacity
+        return np.asarray(np.logical_and(np.asarray(self.total) <= self.capacity, beside))
 
 
 def memory(
@@ -38,10 +43,12 @@ def memory(
     stages: Value,
     drafted: Value,
     redundant: Value = 0.0,
+    host: Mapping[str, float] | None = None,
 ) -> dict[str, Memory]:
     """Memory by pool. `whole` holds all sequences of the replica (their caches stay resident), `part`
     one micro-batch (its activations). A pipeline stage holds the layers of its stage. `redundant` experts
-    beyond its share are on each rank that shares experts with others."""
+    beyond its share are on each rank that shares experts with others. `host` is the capacity of the host's
+    memory per device; what is fetched from it needs room for two kernels."""
     found: dict[str, Memory] = {}
     total = float(plan.layers)
     staged: Value = np.ceil(total / stages) / total
@@ -64,5 +71,16 @@ def memory(
         live: Value = 0.0
         for size in plan.workspace.get(pool, ()):
             live = np.maximum(live, part[pool](size))
-        found[pool] = Memory(weights, kv, 2 * live, capacity[pool])
+        coming: Value = 0.0
+        for work, early in zip(plan.works, plan.fetched, strict=True):
+            if early and work.pool == pool and "ahead" in work.host:
+                coming = np.maximum(coming, part[pool](work.host["ahead"]))
+        beside: dict[bool, Value] = {False: 0.0, True: 0.0}
+        for size, count, repeated, is_draft, cache in plan.host.get(pool, ()):
+            keep = drafting if is_draft else share if repeated or cache else 1.0
+            beside[cache] = beside[cache] + n(size) * count * keep
+        found[pool] = Memory(
+            weights, kv, 2 * (live + coming), capacity[pool], beside[False], beside[True],
+            (host or {}).get(pool, 0.0),
+        )  # fmt: skip
     return found

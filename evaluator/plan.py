@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from rooflang.lowered import Lowered, Segment, Unit, fused
-from rooflang.size import ZERO, Size, add, div
+from rooflang.size import ZERO, Size, add, div, mul
 from rooflang.work import Extents, Kernel, Work, product, unit_work
+from rooflang.work.cascade import share_held
 from rooflang.work.extent import cuts_of, extents_of
 
 
@@ -45,6 +46,9 @@ class Plan:
     has_draft: bool = False
     experts: Mapping[str, tuple[tuple[Size, Size, int, bool, bool], ...]] = field(default_factory=dict)
     # pool: (bytes of one expert of a weight, ranks that share its experts, layers, repeated, draft)
+    host: Mapping[str, tuple[tuple[Size, int, bool, bool, bool], ...]] = field(default_factory=dict)
+    # pool: (bytes kept in the host's memory, layers, repeated, draft, whether it is a cache)
+    fetched: tuple[bool, ...] = ()  # per work: the schedule fetches before what it needs
 
 
 @lru_cache(maxsize=512)
@@ -56,6 +60,8 @@ def plan(lowered: Lowered) -> Plan:
     works: dict[tuple[object, ...], int] = {}
     table: list[Work] = []
     attention: list[bool] = []
+    fetched: list[bool] = []
+    host: dict[str, list[tuple[Size, int, bool, bool, bool]]] = {}
     weights: dict[str, list[tuple[Size, int, bool, bool]]] = {}
     states: dict[str, list[tuple[Size, int, bool]]] = {}
     residual: dict[str, Size] = {}
@@ -75,7 +81,9 @@ def plan(lowered: Lowered) -> Plan:
         for kernel in unit_work(unit, sizes, lowered.meshes):
             held = kernel.name in scores
             # A draft layer runs with one query token, so its kernels are priced apart.
-            key = (_key(kernel.work), kernel.engine, held, segment.draft, number in tail)
+            section = _join(unit.path, kernel.section)
+            early = _streamed(section, lowered.design.schedule.prefetch)
+            key = (_key(kernel.work), kernel.engine, held, segment.draft, number in tail, early)
             index = works.get(key)
             if index is None:
                 index = works[key] = len(table)
@@ -84,14 +92,14 @@ def plan(lowered: Lowered) -> Plan:
                 live = add(work.reads.get("activation", ZERO), work.writes.get("activation", ZERO))
                 workspace.setdefault(work.pool, {})[live] = None
                 attention.append(held)
+                fetched.append(early)
             pair = _pair(kernel, items, first)
-            section = _join(unit.path, kernel.section)
             stream = kernel.engine == "compute" and _streamed(section, streams)
             items.append(
                 Item(kernel, segment.name, section, segment.count, segment.draft, repeated, index, pair,
                      stream, number, number in tail)
             )  # fmt: skip
-        _store(unit, extents, segment, repeated, weights, states)
+        _store(unit, extents, segment, repeated, weights, states, host)
         _store_experts(unit, extents, segment, repeated, experts)
         if repeated and not segment.draft:
             for _, tensor in unit.outputs:
@@ -104,6 +112,7 @@ def plan(lowered: Lowered) -> Plan:
         {p: tuple(w) for p, w in weights.items()}, {p: tuple(s) for p, s in states.items()},
         {p: tuple(w) for p, w in workspace.items()}, residual,
         any(s.draft for s in lowered.segments), {p: tuple(e) for p, e in experts.items()},
+        {p: tuple(h) for p, h in host.items()}, tuple(fetched),
     )  # fmt: skip
 
 
@@ -164,7 +173,7 @@ def _key(work: Work) -> tuple[object, ...]:
         tuple(sorted(work.reads.items(), key=lambda f: f[0])),
         tuple(sorted(work.writes.items(), key=lambda f: f[0])),
         work.up_out, work.up_in, work.far_out, work.far_in, work.up_hops, work.far_hops,
-        work.reduces, work.waits, work.held,
+        work.reduces, work.waits, work.held, tuple(sorted(work.host.items(), key=lambda f: f[0])),
     )  # fmt: skip
 
 
@@ -175,17 +184,28 @@ def _store(
     repeated: bool,
     weights: dict[str, list[tuple[Size, int, bool, bool]]],
     states: dict[str, list[tuple[Size, int, bool]]],
+    host: dict[str, list[tuple[Size, int, bool, bool, bool]]],
 ) -> None:
     merged = {o.name for t in unit.weights if t.derived is not None for o in t.derived.operands}
     used = {u.tensor.name for op in unit.ops for u in op.operands} | {n for n, _ in unit.outputs}
     for tensor in unit.weights:
         if tensor.name.rpartition(".")[2] in merged and tensor.name not in used:
             continue  # only its derived form is stored
+        if tensor.tier:
+            host.setdefault(tensor.pool, []).append(
+                (extents.bytes(tensor), segment.count, repeated, segment.draft, False)
+            )
+            continue
         weights.setdefault(tensor.pool, []).append(
             (extents.bytes(tensor), segment.count, repeated, segment.draft)
         )
     for tensor in unit.states:
-        states.setdefault(tensor.pool, []).append((extents.bytes(tensor), segment.count, segment.draft))
+        # Sequences that share a prefix share its rows, whether or not attention reads them together.
+        amount = mul(extents.bytes(tensor), share_held(tensor, extents, cuts_of(tensor).get("B", ())))
+        if tensor.tier:
+            host.setdefault(tensor.pool, []).append((amount, segment.count, repeated, segment.draft, True))
+        else:
+            states.setdefault(tensor.pool, []).append((amount, segment.count, segment.draft))
 
 
 def _store_experts(
@@ -198,7 +218,7 @@ def _store_experts(
     """Weights whose rows are experts: what a replica of one adds."""
     targets = {r.target for r in unit.routings if not r.of_state and r.picks}
     for tensor in unit.weights:
-        for target in targets & set(tensor.dims):
+        for target in targets & set(tensor.dims) if not tensor.tier else ():
             axes = cuts_of(tensor).get(target, ())
             one = div(extents.bytes(tensor), extents.dim(target, axes))
             if axes:

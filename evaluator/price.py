@@ -19,7 +19,7 @@ from rooflang.dtype import RATES
 from rooflang.size import Size
 from rooflang.work import Work
 
-RESOURCES = ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out")
+RESOURCES = ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out", "host")
 
 
 @dataclass(slots=True)
@@ -33,6 +33,8 @@ class Price:
     seconds: Value = 0.0
     missing: tuple[str, ...] = ()  # keys of the device's figures
     weights: Value = 0.0  # memory time of weights and experts
+    dense: Value = 0.0  # of that, weights that no choice decides: what can be fetched before
+    early: Value = 0.0  # seconds on the host's link that do not hold the kernel up
 
     @property
     def certain(self) -> Value:
@@ -55,13 +57,13 @@ def price(
     return [
         known[i] if i in known else _price(
             work, (drafts if i in draft_works else numerics)[work.pool], rates[work.pool], plan.attention[i],
-            engines.get(i, "compute"),
+            engines.get(i, "compute"), plan.fetched[i],
         )
         for i, work in enumerate(plan.works)
     ]  # fmt: skip
 
 
-def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -> Price:
+def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str, fetched: bool) -> Price:
     found = Price()
     missing: list[str] = []
     products: list[Value] = []
@@ -93,11 +95,37 @@ def _price(work: Work, n: Numeric, rates: Rates, attention: bool, engine: str) -
                 found.resources[name] = _wider(n, out, into, rate)
             missing += _unknown_link(n, rates, name, out, into)
     found.latency = _latency(work, n, rates, engine)
+    if work.host:
+        missing += _host(found, work, n, rates, fetched)
     stored = work.reads.keys() & {"weight", "state", "expert"}
     found.floor = rates.efficiency.kernel_floor_seconds if stored else 0.0
     found.seconds = _combine(found)
     found.missing = tuple(missing)
     return found
+
+
+def _host(found: Price, work: Work, n: Numeric, rates: Rates, fetched: bool) -> list[str]:
+    """What the kernel takes from the host's memory or leaves there; returns the unknown figures.
+
+    A kernel reads the host's memory as it runs, after the latency of a first access. What is fetched before
+    runs on the link beside everything else, and passes through the device's memory; what a choice decides
+    cannot be.
+    """
+    rate, bandwidth = rates.host_bytes_per_second, rates.device.memory_bytes_per_second
+    unknown = [
+        key for key in ("host_bytes_per_second", "host_memory_bytes") if getattr(rates.device, key) is None
+    ]
+    if rate is None or bandwidth is None or unknown:
+        return unknown
+    found.resources["host"] = total([n.over(size, rate) for size in work.host.values()])
+    late = work.host.get("late")
+    if fetched and "ahead" in work.host:
+        found.early = n.over(work.host["ahead"], rate)
+        staged = n.over(work.host["ahead"], bandwidth * rates.memory_fraction("activation", "bf16")) * 2.0
+        found.resources["memory"] = found.resources.get("memory", 0.0) + staged
+    if late is not None or not fetched:
+        found.latency = found.latency + rates.efficiency.scale_out_latency_seconds
+    return []
 
 
 def _memory(found: Price, work: Work, n: Numeric, rates: Rates, bandwidth: float) -> None:
@@ -123,6 +151,7 @@ def _memory(found: Price, work: Work, n: Numeric, rates: Rates, bandwidth: float
     found.certain_parts = [v for k, v in reads.items() if k != "activation"]
     found.certain_parts += [v for k, v in writes.items() if k == "state"]
     found.weights = total([v for k, v in reads.items() if k in ("weight", "expert")])
+    found.dense = reads.get("weight", 0.0)
 
 
 def _unknown_link(n: Numeric, rates: Rates, name: str, out: Size, into: Size) -> list[str]:
@@ -139,7 +168,7 @@ def _wider(n: Numeric, out: Size, into: Size, rate: float) -> Value:
 
 def _combine(price: Price) -> Value:
     """The slowest resource, at least the floor, plus latency."""
-    values = list(price.resources.values())
+    values = [v - price.early if k == "host" else v for k, v in price.resources.items()]
     seconds = largest([price.floor, *values] if price.floor else values)
     idle = isinstance(price.latency, float) and price.latency == 0.0
     return seconds if idle else seconds + price.latency

@@ -98,6 +98,10 @@ class Rates:
         return _of(self.device.scale_out_bytes_per_second, self.efficiency.scale_out_fraction)
 
     @property
+    def host_bytes_per_second(self) -> float | None:
+        return _of(self.device.host_bytes_per_second, self.efficiency.host_fraction)
+
+    @property
     def reach(self) -> float:
         """Devices among which every transfer can be priced: one, a domain, or any number."""
         return _reach(self.device)[0]

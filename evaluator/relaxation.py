@@ -4,7 +4,8 @@
     T(B) >= the same for one sequence, plus hops
 
 W0 are the weights that are certain to be read, once per cluster and step, less what all chips can hold; w is
-the least work of a sequence (`evaluator/least.py`): products in their cheapest order, every cache read once.
+the least work of a sequence (`evaluator/least.py`): products in their cheapest order, every cache read once,
+from the devices' memory and over the links of their hosts at the same time.
 Communication is free, and nothing is cut unevenly. Hops are the products that must follow each other, times
 what a wait costs at least; and, where the weights do not fit on one device, the least number of transfers.
 Other sequences may hide them, so they are added to the work of one sequence alone.
@@ -27,6 +28,7 @@ from evaluator.rates import Rates, rates_for
 from evaluator.scenario import Scenario
 from rooflang.design import Design, Mesh, Placement, Pool, Schedule
 from rooflang.lower import lower
+from rooflang.work.cascade import SHARED_PREFIX, SHARERS
 
 Array = NDArray[np.float64]
 Cluster = Sequence[tuple[Device, int]]
@@ -108,6 +110,7 @@ def relax(
     queries = 1.0 + drafted
     symbols: dict[str, Value] = {"one": 1.0, "S": float(scenario.context), "domain": 1.0, "innet": 0.0}
     symbols["redundant"] = 0.0
+    symbols |= {SHARED_PREFIX: float(scenario.prefix), SHARERS: float(scenario.sharers)}
 
     def works(sequences: Value) -> tuple[Least, Least]:
         own = Numeric({**symbols, "B": sequences, "Q": queries}, routing)
@@ -125,7 +128,7 @@ def relax(
     drafting = np.minimum(drafted, 1.0)
     held = own.weights_held + drafting * extra.weights_held
     held = held + batch * (own.caches_held + drafting * extra.caches_held)
-    room = float(sum(r.device.memory_bytes * n for r, n in rates))
+    room = float(sum((r.device.memory_bytes + (r.device.host_memory_bytes or 0)) * n for r, n in rates))
     emitted = np.array([scenario.emitted(int(d)) for d in drafted.ravel()])[None, :]
     fits = np.broadcast_to(held <= room, seconds.shape)
     return Relaxed(batch, drafted, seconds, resources, fits, emitted, count)
@@ -183,7 +186,12 @@ def _memory(
     speeds: dict[str, float] = {}
     for kind in ("weight", "expert", "state"):
         speeds[kind] = sum(
-            (r.device.memory_bytes_per_second or 0.0) * _fraction(r, kind) * n for r, n in rates
+            (
+                (r.device.memory_bytes_per_second or 0.0) * _fraction(r, kind)
+                + (r.host_bytes_per_second or 0.0)
+            )
+            * n
+            for r, n in rates
         )
         part = (own.bytes[kind] + drafting * extra.bytes[kind]) / speeds[kind]
         seconds = seconds + part
@@ -213,6 +221,6 @@ def _hops(own: Least, extra: Least, drafted: Array, rates: Sequence[tuple[Rates,
     efficiencies = [r.efficiency for r, _ in rates]
     wait = min(min(e.kernel_gap_seconds, e.kernel_barrier_seconds) for e in efficiencies)
     sent = min(min(e.scale_up_latency_seconds, e.scale_up_dispatch_latency_seconds) for e in efficiencies)
-    room = max(float(r.device.memory_bytes) for r, _ in rates)
+    room = max(float(r.device.memory_bytes + (r.device.host_memory_bytes or 0)) for r, _ in rates)
     transfers = max(0.0, float(np.ceil((own.weights_held - room) / (room + own.largest_layer))))
     return np.asarray((own.products + drafted * extra.products) * wait + transfers * sent)

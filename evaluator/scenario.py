@@ -24,17 +24,27 @@ class Scenario:
     `uniform`, or `certain`, which counts only what any routing must touch (to hold a bound against a
     measurement of unknown routing); None takes `balanced` for the physical bound and `uniform` for the
     prediction. `zipf:s` gives the e-th most popular expert a share proportional to e^-s, and `given` takes
-    `frequencies`, one per expert in any order and unit.
+    `frequencies`, one per expert in any order and unit. The first `prefix` tokens are shared by groups of
+    `sharers` sequences: their rows of caches are stored once per group.
     """
 
     context: int = 8192
     acceptance: tuple[float, ...] | None = None
     routing: str | None = None
     frequencies: tuple[float, ...] | None = None
+    prefix: int = 0
+    sharers: int = 1
 
     def __post_init__(self) -> None:
         if self.context < 1:
             raise ScenarioError(f"a context must be at least 1 token, but got {self.context}")
+        if not 0 <= self.prefix < self.context:
+            raise ScenarioError(
+                f"a shared prefix must be shorter than the context of {self.context} tokens, but got "
+                f"{self.prefix}"
+            )
+        if self.sharers < 1:
+            raise ScenarioError(f"a prefix must be shared by at least 1 sequence, but got {self.sharers}")
         if self.routing not in (None, *ROUTINGS, "given") and self._exponent is None:
             raise ScenarioError(
                 f"routing must be one of {', '.join(ROUTINGS)}, given, or zipf:s with an s of at least 0, "
@@ -85,5 +95,6 @@ class Scenario:
     @property
     def hash(self) -> str:
         """SHA-256 of the scenario's facts."""
-        facts = {k: v for k, v in asdict(self).items() if k != "frequencies" or v is not None}
+        defaults = {"frequencies": None, "prefix": 0, "sharers": 1}
+        facts = {k: v for k, v in asdict(self).items() if k not in defaults or v != defaults[k]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

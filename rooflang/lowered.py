@@ -119,7 +119,8 @@ class Unit(Node):
     """A section (or a run of loose statements) lowered for its pool: the grain of verification.
 
     `inputs` and `outputs` are the values that cross its boundary, by their name in the program. `kernels`
-    are the schedule's fusions inside it: (value in the program, kernel).
+    are the schedule's fusions inside it: (value in the program, kernel); `cascade` says that it attends to a
+    prefix shared by several sequences once for all of them.
     """
 
     path: str
@@ -132,19 +133,20 @@ class Unit(Node):
     routings: tuple[Routing, ...] = ()
     conditions: tuple[Condition, ...] = ()
     kernels: tuple[tuple[str, str], ...] = ()
+    cascade: bool = False
 
 
 @lru_cache(maxsize=20_000)
 def bare(unit: Unit) -> Unit:
-    """What the unit computes, wherever it stands and however it is fused: fusing changes no value."""
-    return replace(unit, path="", kernels=())
+    """What the unit computes, wherever it stands and whatever its kernels are: they change no value."""
+    return replace(unit, path="", kernels=(), cascade=False)
 
 
 @lru_cache(maxsize=20_000)
 def fused(unit: Unit) -> Unit:
     """The unit wherever it stands, its operators in the kernels that the schedule gives them."""
     if not unit.kernels:
-        return bare(unit)
+        return replace(bare(unit), cascade=unit.cascade) if unit.cascade else bare(unit)
     kernels = dict(unit.kernels)
     # A kernel runs on one device, so values on two pools are never in one.
     ops = tuple(

@@ -81,6 +81,7 @@ class _Context:
             self.lines[_last(shard.target)] = (*self.lines.get(_last(shard.target), ()), shard)
         for fusion in design.schedule.fusions:
             self.fusions[_last(fusion.target)] = (*self.fusions.get(_last(fusion.target), ()), fusion)
+        self.cascades = design.schedule.cascade
         self.homes = frozenset(target for target, _ in self.placement.homes)
         self._places: dict[str, Place] = {}
         self._rules: dict[tuple[str, str], Rules] = {}
@@ -102,7 +103,8 @@ class _Context:
                 unit = lower_unit(part.body, self.setting(part, inputs), inputs, leaves)
             except DesignError as error:
                 raise error.inside(part.path) from None
-            unit = _standing(unit, part.path, self.kernels(part.path))
+            cascade = any(matches(target, part.path) for target in self.cascades)
+            unit = _standing(unit, part.path, self.kernels(part.path), cascade)
             env.update(dict(unit.outputs))
             found.append(unit)
             for tensor in (*unit.weights, *unit.states):
@@ -234,9 +236,9 @@ def _named(tensor: Tensor, name: str) -> Tensor:
 
 
 @lru_cache(maxsize=20_000)
-def _standing(unit: Unit, path: str, kernels: tuple[tuple[str, str], ...]) -> Unit:
+def _standing(unit: Unit, path: str, kernels: tuple[tuple[str, str], ...], cascade: bool) -> Unit:
     """The unit in its place: one object for equal ones."""
-    return replace(unit, path=path, kernels=kernels)
+    return replace(unit, path=path, kernels=kernels, cascade=cascade)
 
 
 def _reads_after(found: tuple[tuple[Repeat | None, tuple[Statement, ...]], ...], position: int) -> set[str]:

@@ -16,6 +16,8 @@ class Work:
     vector           element operations outside the matrix unit
     exponentials     transcendental evaluations
     reads, writes    bytes of main memory by class: weight, expert, state, activation
+    host             bytes over the link of the host: `ahead` where they are known before the step reaches
+                     the kernel, `late` where a choice decides them, `write` for rows of caches
     up_out, up_in    bytes on the scale-up links, out and in
     far_out, far_in  bytes on the scale-out links
     up_hops, far_hops    dependent messages on either (0 when the group is a single rank)
@@ -39,6 +41,7 @@ class Work:
     reduces: bool = False
     waits: bool = False
     held: Size = ZERO
+    host: Mapping[str, Size] = field(default_factory=dict)
 
     def plus(self, other: Work) -> Work:
         """The two together, as one kernel on one device."""
@@ -58,6 +61,7 @@ class Work:
             self.reduces or other.reduces,
             self.waits or other.waits,
             self.held + other.held,
+            _join(self.host, other.host),
         )
 
     def depends_on(self, name: str) -> bool:
@@ -65,6 +69,7 @@ class Work:
         amounts = (
             *self.flops.values(), self.vector, self.exponentials, *self.reads.values(), *self.writes.values(),
             self.up_out, self.up_in, self.far_out, self.far_in, self.up_hops, self.far_hops, self.held,
+            *self.host.values(),
         )  # fmt: skip
         return any(name in size.symbols() for size in amounts)
 
@@ -86,6 +91,7 @@ class Work:
             self.reduces,
             self.waits,
             factored(self.held),
+            {k: factored(v) for k, v in self.host.items()},
         )
 
 

@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from rooflang.dtype import format_of
 from rooflang.lowered import LocalOp, Tensor, Unit, Use, fused
 from rooflang.size import ONE, Size, add, div, minimum, mul
 from rooflang.work.arithmetic import arithmetic
+from rooflang.work.cascade import merges, share_read
 from rooflang.work.extent import Extents, extents_of
 from rooflang.work.links import move_work
 from rooflang.work.record import Kernel, Work
 from rooflang.work.stages import held, stages
 from rooflang.work.traffic import VIEWS, producers, read_bytes, roots, write_bytes
+
+CASCADE_STAGE = 90
+"""Numbers of the further kernels of a cascade, above those of any kernel's own stages."""
+
+MERGE_OPERATIONS = 4
+"""Element operations per element of a merge of two results: two scalings, a sum, a division."""
 
 
 def unit_work(
@@ -46,11 +54,13 @@ def _work(
         elif op.operator not in VIEWS:
             stage = at[op.result]
             name = f"{op.kernel}/{stage}" if stage else op.kernel
-            work = _compute(op, extents, made, looked, outside, read, stage)
+            work = _compute(op, extents, made, looked, outside, read, stage, unit.cascade)
             if stage and name not in kernels:
                 bytes_held = add(*(extents.bytes(t) for t in kept.get((op.kernel, stage), ())))
                 work = replace(work, waits=True, held=bytes_held)
             _collect(kernels, name, op, "compute", work)
+            if unit.cascade and merges(op):
+                _cascaded(kernels, op, extents)
     return tuple(replace(kernel, work=kernel.work.factored()) for kernel in kernels.values())
 
 
@@ -86,9 +96,11 @@ def _compute(
     outside: set[Tensor],
     read: dict[tuple[object, ...], None],
     stage: int,
+    cascade: bool,
 ) -> Work:
     flops, vector, exponentials = arithmetic(op, extents)
     reads: dict[str, Size] = {}
+    host: dict[str, Size] = {}
     for position, use in enumerate(op.operands):
         if op.operator == "append" and position == 0:
             continue
@@ -107,12 +119,33 @@ def _compute(
                 # the step itself adds is taken from the operands that append it.
                 blocks = div(extents.sizes["Q"], int(op.attribute("every") or 1))
                 amount = mul(amount, minimum(ONE, blocks))
-            reads[kind] = add(reads[kind], amount) if kind in reads else amount
+            elif cascade and kind == "state" and part.index is None:
+                amount = mul(amount, share_read(base, extents, op))
+            into = reads
+            if base.tier:
+                into, kind = host, "ahead" if part.index is None else "late"
+            into[kind] = add(into[kind], amount) if kind in into else amount
     writes: dict[str, Size] = {}
     if op.operator == "append" or op.result in outside:
         kind, amount = write_bytes(op, extents)
-        writes[kind] = amount
-    return Work(op.result.pool, flops, vector, exponentials, reads, writes)
+        if op.operator == "append" and op.operands[0].tensor.tier:
+            host["write"] = amount
+        else:
+            writes[kind] = amount
+    return Work(op.result.pool, flops, vector, exponentials, reads, writes, host=host)
+
+
+def _cascaded(kernels: dict[str, Kernel], op: LocalOp, extents: Extents) -> None:
+    """The two further kernels of an attention over a shared prefix: the pass over the prefix leaves its
+    result and the logarithms of its sums, and a last one merges them with those of the other rows."""
+    part = mul(extents.elements(op.result), format_of("f32").bytes)
+    passed = Work(op.result.pool, writes={"activation": part})
+    merged = Work(
+        op.result.pool, vector=mul(extents.elements(op.result), MERGE_OPERATIONS),
+        reads={"activation": mul(part, 2)}, writes={"activation": extents.bytes(op.result)},
+    )  # fmt: skip
+    for number, work in enumerate((passed, merged)):
+        _collect(kernels, f"{op.kernel}/{CASCADE_STAGE + number}", op, "compute", work)
 
 
 def _identity(base: Tensor) -> Tensor | str:
