@@ -151,14 +151,14 @@ def fused(unit: Unit) -> Unit:
     # A kernel runs on one device, so values on two pools are never in one.
     ops = tuple(
         op
-        if op.is_collective or (kernel := kernels.get(_value(op))) is None
+        if op.is_collective or (kernel := kernels.get(made_for(op))) is None
         else replace(op, kernel=kernel if op.result.pool == unit.pool else f"{kernel}@{op.result.pool}")
         for op in unit.ops
     )
     return replace(unit, path="", ops=ops, kernels=())
 
 
-def _value(op: LocalOp) -> str:
+def made_for(op: LocalOp) -> str:
     """The name in the program of what an operator makes; an append makes a version of its cache."""
     return op.result.name.partition("~")[0].partition("+")[0].rpartition(".")[2]
 

@@ -10,6 +10,7 @@ from rooflang.check.collectives import collective
 from rooflang.check.graph import graph
 from rooflang.check.operators import operator
 from rooflang.check.problem import Problem
+from rooflang.check.schedule import schedule
 from rooflang.check.types import types
 from rooflang.lowered import Lowered, Unit, bare, used_axes
 
@@ -21,7 +22,7 @@ def check(lowered: Lowered, numbers: bool = True) -> tuple[Problem, ...]:
     found: list[Problem] = []
     for _, unit in lowered.units():
         found.extend(check_unit(unit, lowered.meshes))
-    found.extend(_microbatches(lowered))
+    found.extend(schedule(lowered))
     if numbers:
         found.extend(_divides(lowered))
     return tuple(found)
@@ -47,14 +48,6 @@ def _unit(unit: Unit, meshes: Meshes) -> tuple[Problem, ...]:
             problems.extend(types(op, where))
             problems.extend(operator(op, where))
     return tuple(problems)
-
-
-def _microbatches(lowered: Lowered) -> list[Problem]:
-    count = lowered.design.schedule.microbatches
-    if count >= 1:
-        return []
-    message = f"micro-batches must be at least 1, but are {count}"
-    return [Problem("microbatch.count", "schedule", message, "write microbatches 1")]
 
 
 @lru_cache(maxsize=256)
