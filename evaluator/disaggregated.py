@@ -35,6 +35,7 @@ from evaluator.service import Answer, Role, Served, Service, best_of, served
 from evaluator.sweep import Grid, Space, space
 from rooflang.design import Design
 from rooflang.lower import lower
+from rooflang.work.cascade import SHARED_PREFIX, SHARERS
 
 Floats = NDArray[np.float64]
 
@@ -58,11 +59,15 @@ def cache_bytes(design: Design, service: Service) -> float:
     compiled = plan(lower(design))
     lengths, weights = service.prompts.arrays
     axes = {a: 1.0 for _, names in compiled.lowered.meshes for a in names}
-    n = Numeric({**axes, "B": 1.0, "Q": 1.0, "S": lengths}, "balanced")
+    alone = {SHARED_PREFIX: 0.0, SHARERS: 1.0}
+    n = Numeric({**axes, **alone, "B": 1.0, "Q": 1.0, "S": lengths}, "balanced")
     total: Value = 0.0
-    for states in compiled.states.values():
-        for size, count, draft in states:
-            total = total + n(size) * (count if service.drafted or not draft else 0)
+    kept = [(size, count, draft) for states in compiled.states.values() for size, count, draft in states]
+    kept += [
+        (size, count, draft) for h in compiled.host.values() for size, count, _, draft, cache in h if cache
+    ]
+    for size, count, draft in kept:
+        total = total + n(size) * (count if service.drafted or not draft else 0)
     return float(np.broadcast_to(np.asarray(total), lengths.shape) @ weights)
 
 
