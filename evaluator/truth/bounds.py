@@ -25,6 +25,7 @@ from evaluator.truth.points import LEAST_CONTEXT, Point
 from rooflang.design import Design, Mesh, Placement, Pool, Repeat
 from rooflang.lower import lower
 
+_MOST_SEQUENCES = 16384  # per device
 NARROWER_MESSAGES = 4.0
 """A service may send BF16 values in 4 bits (quantised all-reduce and dispatch), whatever its precision."""
 
@@ -128,8 +129,8 @@ def _batches(point: Point, drafted: int) -> NDArray[np.float64]:
     if point.batch is not None:
         return np.array([max(1.0, point.batch)])
     n = point.deployment.devices
-    grid = np.unique(np.floor(2 ** (np.arange(0, 2 * 14 + 1) / 2)))
-    grid = np.unique(np.minimum(np.concatenate([grid, grid[-1] * np.arange(1, n + 1)]), point.most))
+    steps = np.floor(2 ** (np.arange(0, 4 * np.log2(_MOST_SEQUENCES * n) + 1) / 4))
+    grid = np.unique(np.minimum(steps, max(1.0, point.most)))
     memory = _whole(point, grid, drafted).memory["main"]
     room = point.device.memory_bytes * n - np.asarray(memory.weights)
     fitting = grid[np.broadcast_to(np.asarray(memory.kv) <= room, grid.shape)]

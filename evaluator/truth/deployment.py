@@ -15,8 +15,8 @@ from dataclasses import dataclass
 FORMS = ("dp", "tep", "tp")
 """Data-parallel attention with expert parallelism; tensor-parallel attention with it; tensor parallelism."""
 
-_INSTANCE = re.compile(r"(?:(\d+)\s*x\s*)?(DEP|TEP|TP|EP|DP)\s*(\d+)(?:\s+PP\s*(\d+))?")
-_DEVICES = re.compile(r"(\d+)\s*GPU")
+_INSTANCE = re.compile(r"(?:([1-9]\d*)\s*x\s*)?(DEP|TEP|TP|EP|DP)\s*([1-9]\d*)(?:\s+PP\s*([1-9]\d*))?")
+_DEVICES = re.compile(r"([1-9]\d*)\s*GPU")
 _DECODE = re.compile(r"(?:^|[+;,]\s*)(?:D|decode)\s+(.*?)(?:$|[;,]\s*prefill.*$)")
 
 

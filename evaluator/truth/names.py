@@ -29,16 +29,21 @@ _SAME_ARCHITECTURE = {
 # Models that differ from a catalogued one in sizes alone: (that one, its sizes here).
 _RESIZED: Mapping[str, tuple[str, Mapping[str, int]]] = {"llama-2-70b": ("llama-3.1-70b", {"V": 32000})}
 _CHIPS = {"sm100": "b200", "sm103": "b300", "sm90": "h800"}
+# Parts of a name that do not change what is read: dates, versions, tunings, storage formats.
+_SAYS_NOTHING = re.compile(
+    r"\d[\d.]*|v\d+|instruct|chat|base|it|hf|exp|thinking|terminus|preview|kv|awq|gptq|bf16|fp16|fp8|fp4|nvfp4|"
+    r"mxfp4|mxfp8|int4|int8|w4a16|w8a8"
+)
+_SIBLING = 4  # letters of a second name after a slash
 _WORDS = re.compile(r"[a-z0-9.]+")
 
 
 def model_of(text: str) -> str | None:
     """The model that a spelling names, as `design_of` loads it; None where its layers are not catalogued."""
-    name = text.lower().split("/")[-1] if re.search(r"[a-z]/[a-z]", text.lower()) else text.lower()
-    if name in ("r1", "v3"):
-        name = text.lower().split("/")[0]
-    name = re.sub(r"\(.*?\)", "", name).strip().split(" ")[0]
-    name = re.sub(r"/.*$", "", name)
+    name = re.sub(r"\(.*?\)", "", text.lower()).strip().split(" ")[0]
+    left, _, right = name.rpartition("/")
+    # `deepseek-ai/deepseek-v3` is an owner and a model, `deepseek-v3/r1` a model and its sibling.
+    name = right if len(right) > _SIBLING or not left else left
     name = re.sub(r"^meta-", "", name)
     name = re.sub(r"^llama(\d)", r"llama-\1", name)
     known = (*model_names(), *_RESIZED)
@@ -61,9 +66,12 @@ def design_of(model: str, kv: Kv) -> Design:
 
 
 def _shorter(name: str) -> list[str]:
-    """The name, and what is left of it without its last parts: dates, formats, `instruct`."""
-    parts = name.split("-")
-    return ["-".join(parts[:n]) for n in range(len(parts), 1, -1)]
+    """The name, and what is left of it without last parts that say nothing of its layers."""
+    found = [name]
+    while _SAYS_NOTHING.fullmatch(name.rpartition("-")[2]):
+        name = name.rpartition("-")[0]
+        found.append(name)
+    return found
 
 
 @lru_cache(maxsize=256)

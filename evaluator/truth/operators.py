@@ -20,7 +20,8 @@ from evaluator.truth.rows import Row, UnplacedError
 from rooflang.design import Design
 from rooflang.dtype import format_of
 
-_SIZE = re.compile(r"([A-Za-z_]+)\s*=\s*(\d+)")
+_SIZE = re.compile(r"([A-Za-z_]+)\s*=\s*([1-9]\d*)")
+_SHORT_SIZE = re.compile(r"\b([A-Za-z]+)(?:/group)?\s?([1-9]\d*)\b")
 _COLLECTIVES = {
     "all_reduce": "all_reduce", "custom_all_reduce": "all_reduce", "all_gather": "all_gather",
     "reduce_scatter": "reduce_scatter", "alltoall": "alltoall", "all_to_all": "alltoall",
@@ -86,7 +87,8 @@ def kernel_fraction(row: Row, device: Device) -> float:
     """The largest fraction of a limit that a `kernel` row reaches. Raises UnplacedError."""
     name, shape = row.text("kernel"), row.text("shape")
     sizes = {
-        key.lower(): int(value) for key, value in re.findall(r"\b([A-Za-z]+)(?:/group)?\s?(\d+)\b", shape)
+        key.lower(): int(value)
+        for key, value in re.findall(r"\b([A-Za-z]+)(?:/group)?\s?([1-9]\d*)\b", shape)
     }
     latency = row.number("latency_us")
     if "DeepEP" in name:
@@ -113,14 +115,14 @@ def _deep_ep(row: Row, device: Device, latency: float | None) -> float:
     A logical byte is sent once to each domain of a token, its own among them, so of h domains (h-1)/h cross.
     """
     name, shape, source = row.text("kernel"), row.text("shape"), row.text("source")
-    ranks = re.match(r"EP\s*(\d+)(?:x(\d+))?", shape)
+    ranks = re.match(r"EP\s*([1-9]\d*)(?:x([1-9]\d*))?", shape)
     if ranks is None:
         raise UnplacedError(
             "the row gives the time of an exchange and neither its ranks nor its message sizes"
         )
     n = int(ranks[1]) * int(ranks[2] or 1)
     domain = int(ranks[1]) if ranks[2] else min(n, device.scale_up_domain or 8)
-    sizes = re.search(r"(\d+) tok/rank, (\d+) hidden, top-(\d+)", source)
+    sizes = re.search(r"([1-9]\d*) tok/rank, ([1-9]\d*) hidden, top-([1-9]\d*)", source)
     found = []
     if latency is not None and sizes and "low-latency" in name:
         tokens, hidden, picks = (int(v) for v in sizes.groups())

@@ -98,6 +98,8 @@ def serving_point(row: Row, has_drafts: Callable[[str], bool]) -> Point:
     if deployment.isolated and decode is None:
         deployment = Deployment(1, count, None, isolated=False)
     throughput = decode if isolated else everything
+    if seconds is None and throughput is None:
+        raise UnplacedError("the row gives a decode rate and not which of its devices decode")
     most = row.number("concurrency") or math.inf
     batch = _batch(row, throughput, seconds, deployment if isolated else None, count, most)
     drafted, accepted, known = _drafting(row, has_drafts(model))
@@ -225,7 +227,7 @@ def _drafting(row: Row, has_drafts: bool) -> tuple[int, float, bool]:
     if lowered.startswith(("none", "simulated")) and not chance:
         return 0, 1.0, True
     if said and depth:
-        return int(depth[1]), float(said[1]), True
+        return int(depth[1]), max(1.0, float(said[1])), True
     if depth:
         return int(depth[1]), 1.0 + int(depth[1]), True
     if chance:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,8 +58,12 @@ _NUMBERS = frozenset((
     "per_user", "tpot_ms", "ttft_ms", "batch_size", "tp", "pp", "attention_dp", "moe_tp", "moe_ep", "tflops",
     "gb_per_s", "latency_us", "measured_us",
 ))  # fmt: skip
+# Of these, what can be counted.
+_COUNTS = frozenset(("devices", "batch_size", "tp", "pp", "attention_dp", "moe_tp", "moe_ep"))
 # Cells that hold a number or words such as `mean ~9.4k`.
 _LENGTHS = frozenset(("input_tokens", "output_tokens"))
+_MOST = 1_000_000
+_LARGEST = 1e15  # above every figure that can be meant
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "serving": ("id", "model", "device"),
     "e2e": ("id", "model", "device", "input_tokens", "output_tokens"),
@@ -172,18 +175,20 @@ def _row(kind: str, names: Mapping[str, str], given: Mapping[str, str], line: in
             if ours in _NEEDED[kind]:
                 raise MeasurementError(f"{where} must not be empty; fill it in or remove the row")
         elif ours in _NUMBERS or ours in _LENGTHS:
-            _check(text, where, words=ours in _LENGTHS and kind != "e2e")
+            _check(text, where, words=ours in _LENGTHS and kind != "e2e", whole=ours in _COUNTS)
     return Row(given.get("id") or f"row {line}", kind, line, cells)
 
 
-def _check(text: str, where: str, *, words: bool) -> None:
+def _check(text: str, where: str, *, words: bool, whole: bool) -> None:
     try:
         value = float(text)
     except ValueError:
         if words or _PLAIN.fullmatch(text):
             return
         raise MeasurementError(f"{where} must be a number such as 64 or 20-22, but is {text!r}") from None
-    if not math.isfinite(value) or value <= 0:
+    if not 0 < value < _LARGEST:
         raise MeasurementError(
             f"{where} must be a finite number above 0, but is {text}; leave it empty where it is unknown"
         )
+    if whole and not (value == int(value) <= _MOST):
+        raise MeasurementError(f"{where} must be a whole number up to {_MOST:,}, but is {text}; correct it")

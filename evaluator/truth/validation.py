@@ -7,12 +7,13 @@ measured time, less 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
+from catalogue.devices import Device
 from evaluator.errors import UnavailableError
 from evaluator.truth.bounds import Bounds, has_drafts
 from evaluator.truth.names import precision_of
@@ -21,6 +22,7 @@ from evaluator.truth.placements import Placements, Structures
 from evaluator.truth.points import Point, device_at, e2e_point, serving_point
 from evaluator.truth.predictions import Predictions
 from evaluator.truth.rows import Measurements, Row, UnplacedError
+from rooflang.errors import RoofLangError
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,15 @@ def _single(row: Row) -> Placed:
     device = device_at(row)
     if row.kind == "operator":
         what, form = row.text("operator").partition("(")[0], row.text("format")
-        fraction = operator_seconds(row, device) / ((row.number("measured_us") or 0.0) * 1e-6)
+        fraction = _described(operator_seconds, row, device) / ((row.number("measured_us") or 0.0) * 1e-6)
     else:
         what, form = row.text("kernel").partition(",")[0], row.text("kernel")
-        fraction = kernel_fraction(row, device)
+        fraction = _described(kernel_fraction, row, device)
     return Placed(row.id, row.kind, "", what, device.name, precision_of(form), {"time": fraction})
+
+
+def _described(of: Callable[[Row, Device], float], row: Row, device: Device) -> float:
+    try:
+        return of(row, device)
+    except RoofLangError as error:
+        raise UnplacedError(f"the shape {row.text('shape')!r} describes no operator: {error}") from None

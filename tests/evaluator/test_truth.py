@@ -178,7 +178,9 @@ def test_products_are_bounded_at_the_narrowest_operand() -> None:
     assert mixed == narrow < operator("attention_decode", shape, "attn=bfloat16 kv=bfloat16")
 
 
-@pytest.mark.parametrize(("name", "shape"), [("gemm", "m=8 n=8"), ("a new operator", "m=8")])
+@pytest.mark.parametrize(
+    ("name", "shape"), [("gemm", "m=8 n=8"), ("gemm", "m=0 n=8 k=8"), ("a new operator", "m=8")]
+)
 def test_operators_without_known_work_are_told_why(name: str, shape: str) -> None:
     with pytest.raises(UnplacedError):
         operator(name, shape)

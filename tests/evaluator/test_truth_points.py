@@ -32,6 +32,7 @@ from evaluator.truth.rows import COLUMNS, Row, UnplacedError
         ("TP1 PP2", 2, Deployment(1, 2, "tp", 2, False)),
         ("TP2", 8, Deployment(4, 2, "tp", 1, False)),
         ("", 4, Deployment(1, 4, None, 1, False)),
+        ("DEP0", 4, Deployment(1, 4, None, 1, False)),
     ],
 )
 def test_deployments_in_words(words: str, devices: int, expected: Deployment) -> None:
@@ -58,6 +59,8 @@ def test_devices_in_words(text: str, name: str | None) -> None:
         ("deepseek-ai/DeepSeek-V3", "deepseek-v3"), ("meta-llama/Llama-3.1-70B", "llama-3.1-70b"),
         ("Llama-3.3-70B", "llama-3.1-70b"), ("llama2-70b-99.9", "llama-2-70b"),
         ("openai/gpt-oss-120b", "gpt-oss-120b"), ("no such model", None),
+        ("Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b"), ("GLM-5/5.1 (744B/40B)", "glm-5"),
+        ("DeepSeek-R1-Distill-Llama-70B", None), ("Llama-3.1", None),
     ],
 )  # fmt: skip
 def test_models_in_words(text: str, name: str | None) -> None:
@@ -132,6 +135,7 @@ NOTHING = {"per_user": "", "output_per_device": "", "decode_per_device": ""}
         ({"drafting": "prompt-lookup"}, "tokens per step have no upper bound"),
         ({"metric": "SYSTEM output tok/s"}, "not the number of its devices"),
         (NOTHING, "neither a throughput nor a speed"),
+        (NOTHING | {"decode_per_device": "9", "parallelism": "TP4"}, "not which of its devices decode"),
         (NOTHING | {"reported": "9", "metric": "total"}, "counts prompt tokens"),
     ],
 )

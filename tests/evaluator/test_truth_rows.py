@@ -31,6 +31,7 @@ def write(folder: Path, *lines: str) -> Path:
         ((OPERATOR, GEMM.replace("50.4", "-3")), "row 2, column measured_us must be a finite number above 0"),
         ((OPERATOR, GEMM.replace("50.4", "0")), "row 2, column measured_us must be a finite number above 0"),
         ((OPERATOR, GEMM.replace("50.4", "inf")), "row 2, column measured_us must be a finite number"),
+        ((OPERATOR, GEMM.replace("50.4", "1e300")), "row 2, column measured_us must be a finite number"),
         ((OPERATOR, GEMM.replace("50.4", "")), "row 2, column measured_us must not be empty"),
         ((OPERATOR, GEMM.replace("50.4", "fast")), "row 2, column measured_us must be a number such as"),
         ((OPERATOR, GEMM + ",more"), "row 2: a row must have 8 cells as the header, but has 9"),
