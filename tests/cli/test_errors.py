@@ -41,7 +41,7 @@ CASES: list[tuple[tuple[str, ...], str, str]] = [
     (("search", "--count", "0"), "usage", "--count must be at least 1"),
     (("search", "--structures", "0"), "usage", "--structures must be at least 1"),
     (("search", "--context", "-1"), "scenario", "at least 1 token"),
-    (("search", "gpt-9"), "unknown_name", "gpt-oss-120b"),
+    (("search", "gpt-9"), "unknown_name", "did you mean gpt-oss"),
     (("show", "missing.roof"), "file", "missing.roof: no such file"),
     (("show", "abcdef"), "database", "no file seis.db"),
     (("frontier",), "database", "run `seis search` first"),
@@ -133,7 +133,7 @@ def test_faults_are_told_apart(seis: Seis, monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyError(name)
 
     monkeypatch.setattr("seis.cli.models.count", broken)
-    ran = seis("models")
+    ran = seis("models", "--json")
     assert ran.code == 70
     assert "a fault of SEIS" in ran.err
     assert seis("models", "--json").error["kind"] == "fault"
