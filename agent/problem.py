@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from agent.errors import ProblemError
@@ -21,6 +22,7 @@ from evaluator.scenario import Scenario
 from evaluator.sweep import Grid, standard_grid
 from rooflang.canonical import structure_hash
 from rooflang.design import Design, Mesh, Pool
+from rooflang.parser import parse
 from rooflang.size import Size, rebuild
 
 
@@ -30,6 +32,7 @@ class Problem:
     a device a `.yaml` file.
 
     `setting` and `clock` are those that designs are ranked by; `kv` is the caches' storage.
+    With `text`, the RoofLang text of what must be computed, `model` is only its name, which must be its own.
     Raises CatalogueError for an unknown name and ProblemError for anything else that does not exist.
     """
 
@@ -41,9 +44,11 @@ class Problem:
     clock: str = "overlapped"
     seed: int = 0
     kv: Kv = "served"
+    text: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "model", full_name(self.model))
+        if not self.text:
+            object.__setattr__(self, "model", full_name(self.model))
         if not str(self.device).endswith((".yaml", ".yml")):
             object.__setattr__(self, "device", load_device(self.device).name)
         if self.count < 1:
@@ -83,7 +88,7 @@ class Problem:
 
     def reference(self) -> Design:
         """The model itself, without placement: what every candidate must compute."""
-        return load_model(self.model, self.kv)
+        return _parsed(self.text) if self.text else load_model(self.model, self.kv)
 
     def devices(self, design: Design) -> Mapping[str, Device]:
         """The device of each pool of a design."""
@@ -93,6 +98,11 @@ class Problem:
     def grid(self) -> Grid:
         """The sizes that every structure is swept over."""
         return standard_grid(self.count)
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Design:
+    return parse(text)
 
 
 def structure_of(design: Design) -> Design:

@@ -42,6 +42,12 @@ def opened(database: db.Database | str | os.PathLike[str]) -> Iterator[db.Databa
         yield found
 
 
+def scenario_record(problem: Problem) -> Json:
+    """What a stored search says of its problem beside its columns."""
+    record = {**asdict(problem.scenario), "kv": problem.kv}
+    return {**record, "text": problem.text} if problem.text else record
+
+
 class SearchStore:
     """Reads and writes of one search. Raises db.DatabaseError as the repositories do."""
 
@@ -88,7 +94,7 @@ class SearchStore:
         if found is None:
             made = self.database.create_search(
                 model=problem.model, device=problem.accelerator.name, count=problem.count,
-                scenario={**asdict(problem.scenario), "kv": problem.kv},
+                scenario=scenario_record(problem),
                 scenario_hash=self.conditions.scenario_hash, seed=problem.seed, setting=problem.setting,
                 clock=problem.clock, owner=self.owner, cursor=self._cursor(Position()),
             )  # fmt: skip

@@ -115,7 +115,7 @@ def test_a_newer_database_is_left_alone(url: str) -> None:
     Database.open(url).close()
     execute(url, "UPDATE seis_revision SET version_num = '9999'")
     message = refusal(url, kind=NewerDatabaseError)
-    assert f"revision up to {HEAD}" in message
+    assert f"revision up to {db.HEAD}" in message
     assert "has revision 9999, which a newer version of SEIS wrote" in message
     with pytest.raises(NewerDatabaseError):
         current_revision(url)
