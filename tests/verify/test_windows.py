@@ -1,4 +1,4 @@
-"""Windows dealt out over ranks: the fullest rank changes from token to token, which is no fault of a rewrite."""
+"""Windows dealt out over ranks: which rank is fullest changes from token to token, and that is no fault."""
 
 from __future__ import annotations
 
