@@ -184,13 +184,13 @@ def _marks(design: Design, targets: Targets, axes: _Numbers, pools: _Numbers) ->
 
     for shard in design.placement.shards:
         amount = 1 + sum((axes[a] + 1) * 31**i for i, a in enumerate(shard.axes[:8]))
-        mark(marks, targets.named.get(shard.target, ()), amount * 1_000_003)
+        mark(marks, targets.values(shard.target), amount * 1_000_003)
         mark(blocks, targets.blocks(shard.target), amount * 7_919)
     for target, pool in design.placement.homes:
-        mark(marks, targets.named.get(target, ()), (pools[pool] + 1) * 1_299_709)
+        mark(marks, targets.values(target), (pools[pool] + 1) * 1_299_709)
         mark(blocks, targets.blocks(target), (pools[pool] + 1) * 104_729)
     for target, _ in design.placement.tiers:
-        mark(marks, targets.named.get(target, ()), 6_700_417)
+        mark(marks, targets.values(target), 6_700_417)
         mark(blocks, targets.blocks(target), 2_147_483_647)
     schedule = design.schedule
     for targeted, amount in (

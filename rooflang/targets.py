@@ -24,6 +24,7 @@ class Targets:
         for number, block in enumerate(graph.blocks[1:], 1):
             self._last.setdefault(block.path.rpartition(".")[2], []).append(number)
         self.blocks = cache(self._blocks)
+        self.values = cache(self._values)
         self.inside = cache(self._inside)
 
     def _blocks(self, target: str) -> list[int]:
@@ -31,6 +32,13 @@ class Targets:
         near = self._last.get(target.rpartition(".")[2], [])
         paths = self.graph.blocks
         return [b for b in near if paths[b].path == target or paths[b].path.endswith("." + target)]
+
+    def _values(self, target: str) -> list[int]:
+        """Definitions of that name, in the sections that the target names before it."""
+        section, _, name = target.rpartition(".")
+        found = self.named.get(name, [])
+        blocks = set(self.blocks(section)) if section else set()
+        return [n for n in found if not section or self.graph.nodes[n].block in blocks]
 
     def _inside(self, target: str) -> frozenset[int]:
         """Those blocks and all blocks within them."""
@@ -56,7 +64,7 @@ class Spelling:
 
     def _anything(self, target: str) -> Places:
         blocks = [f"b{self._block[b]:06}" for b in self._targets.blocks(target)]
-        values = [f"v{self._node[n]:06}" for n in self._targets.named.get(target, ())]
+        values = [f"v{self._node[n]:06}" for n in self._targets.values(target)]
         return tuple(sorted(blocks + values)) or (f"?{target}",)
 
     def _value(self, target: str, name: str) -> Places:

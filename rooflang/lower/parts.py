@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,6 +28,10 @@ class Part:
     names: frozenset[str]
     reads: tuple[str, ...]
 
+    def named(self, wanted: Set[str]) -> tuple[str, ...]:
+        """What it declares or assigns under one of these names, with the sections inside it, sorted."""
+        return _named(self.body, frozenset(wanted & self.names)) if wanted & self.names else ()
+
 
 @lru_cache(maxsize=4096)
 def groups(body: tuple[Statement, ...]) -> tuple[tuple[Repeat | None, tuple[Statement, ...]], ...]:
@@ -51,6 +55,16 @@ def groups(body: tuple[Statement, ...]) -> tuple[tuple[Repeat | None, tuple[Stat
 def parts(body: tuple[Statement, ...], path: str) -> tuple[Part, ...]:
     """The units of a body: sections that hold operators; sections that only hold sections are opened."""
     return tuple(_part(where, Body(statements)) for where, statements in _bodies(body, path))
+
+
+@lru_cache(maxsize=4096)
+def _named(body: Body, wanted: frozenset[str]) -> tuple[str, ...]:
+    found: set[str] = set()
+    for path, s in walk(body.statements):
+        name = s.result if isinstance(s, Op) else "" if isinstance(s, Section | Repeat) else s.name
+        if name in wanted:
+            found.add(".".join((*path, name)))
+    return tuple(sorted(found))
 
 
 @lru_cache(maxsize=4096)

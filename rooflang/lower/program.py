@@ -82,7 +82,9 @@ class _Context:
         for fusion in design.schedule.fusions:
             self.fusions[_last(fusion.target)] = (*self.fusions.get(_last(fusion.target), ()), fusion)
         self.cascades = design.schedule.cascade
-        self.homes = frozenset(target for target, _ in self.placement.homes)
+        self.homes: dict[str, tuple[tuple[str, str], ...]] = {}
+        for target, pool in self.placement.homes:
+            self.homes[_last(target)] = (*self.homes.get(_last(target), ()), (target, pool))
         self._places: dict[str, Place] = {}
         self._rules: dict[tuple[str, str], Rules] = {}
 
@@ -116,9 +118,15 @@ class _Context:
         where = [(p, self.place(".".join(n for n in (part.path, p) if n))) for p in ("", *part.inner)]
         every = tuple(dict.fromkeys(a for _, place in where for a in place.axes))
         values = tuple(
-            (n, value_rules(n, self.lines[n], every)) for n in sorted(self.lines.keys() & part.names)
+            (
+                n,
+                value_rules(
+                    ".".join(p for p in (part.path, n) if p), self.lines[n.rpartition(".")[2]], every
+                ),
+            )
+            for n in part.named(self.lines.keys())
         )
-        homes = [(n, self.home(part.path, n)) for n in sorted(self.homes & part.names)]
+        homes = self.values_away(part)
         used = {a for _, tensor in inputs for a, _ in tensor.layout}
         used.update(a for _, place in (*where, *homes) for _, axes in place.rules for a in axes)
         used.update(a for _, rules in values for _, axes in rules for a in axes)
@@ -133,21 +141,24 @@ class _Context:
             self.tiers(part),
         )
 
-    def home(self, path: str, name: str) -> Place:
-        """Where a value lives that has a line of its own: the lines of its section about that pool cut it."""
-        pool = dict(self.placement.homes)[name]
-        if pool not in self.cutting:
-            known = list(self.cutting)
-            raise LoweringError(f"{name!r} must live on a pool, but {pool!r} is none{nearest(pool, known)}")
-        return Place(pool, self.cutting[pool], self.rules(path, pool))
+    def values_away(self, part: Part) -> list[tuple[str, Place]]:
+        """Values that live elsewhere than their section: the section's lines about that pool cut them."""
+        found = []
+        for name in part.named(self.homes.keys()):
+            path = ".".join(p for p in (part.path, name) if p)
+            own = (p for target, p in self.homes[_last(name)] if matches(target, path))
+            pool = next(own, None)
+            if pool is not None:
+                section = path.rpartition(".")[0]
+                found.append((name, Place(pool, self.cutting[pool], self.rules(section, pool))))
+        return found
 
     def tiers(self, part: Part) -> tuple[tuple[str, str], ...]:
         """The weights and states of a unit that are kept in another memory, by their path within it."""
         found = []
         for inner, s in walk(part.body.statements) if self.placement.tiers else ():
             if isinstance(s, Weight | State):
-                path = ".".join(p for p in (part.path, *inner) if p)
-                tier = tier_of(s.name, path, self.placement)
+                tier = tier_of(".".join(p for p in (part.path, *inner, s.name) if p), self.placement)
                 if tier:
                     found.append((".".join((*inner, s.name)), tier))
         return tuple(found)
@@ -204,6 +215,9 @@ def _meshes(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for pool in given:
         if pool not in pools:
             raise LoweringError(f"a mesh must belong to a pool, but {pool!r} is none{nearest(pool, pools)}")
+    for target, pool in design.placement.homes:
+        if pool not in pools:
+            raise LoweringError(f"{target!r} must live on a pool, but {pool!r} is none{nearest(pool, pools)}")
     seen: dict[str, str] = {}
     for pool, axes in given.items():
         for axis in axes:

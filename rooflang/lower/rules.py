@@ -42,17 +42,15 @@ def rules_of(path: str, shards: tuple[Shard, ...], mesh_axes: tuple[str, ...]) -
     return rules
 
 
-def value_rules(name: str, shards: tuple[Shard, ...], mesh_axes: tuple[str, ...]) -> Rules:
-    """Lines whose target is a value's own name."""
-    return tuple((s.dim, tuple(a for a in s.axes if a in mesh_axes)) for s in shards if s.target == name)
+def value_rules(path: str, shards: tuple[Shard, ...], mesh_axes: tuple[str, ...]) -> Rules:
+    """Lines whose target is a value: its name, or the end of its path with the names of its sections."""
+    own = ((s.dim, tuple(a for a in s.axes if a in mesh_axes)) for s in shards if matches(s.target, path))
+    return tuple((dim, axes) for dim, axes in own if axes)
 
 
-def tier_of(name: str, path: str, placement: Placement) -> str:
-    """The memory of a weight or state: its own line, or that of the nearest section around it; empty for the
-    device's own."""
-    for target, tier in placement.tiers:
-        if target == name:
-            return tier
+def tier_of(path: str, placement: Placement) -> str:
+    """The memory of a weight or state, given with its sections: its own line, or that of the nearest section
+    around it; empty for the device's own."""
     names = path.split(".") if path else []
     for depth in range(len(names), 0, -1):
         for target, tier in placement.tiers:

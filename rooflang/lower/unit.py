@@ -56,8 +56,9 @@ class _State:
 
     def place(self, name: str, path: str) -> Place:
         """Where a value of a section is made or kept."""
+        full = f"{path}.{name}" if path else name
         for own, place in self.setting.homes:
-            if own == name:
+            if own == full:
                 return place
         return self.places[path]
 
@@ -139,12 +140,12 @@ def _declare(statement: Weight | State | Input, path: str, state: _State) -> Non
     cells: dict[str, Cell] = {}
     names = list(statement.dims)
     place = state.place(statement.name, path)
-    for dim, axes in (*dict(state.setting.values).get(statement.name, ()), *place.rules):
+    full = f"{path}.{statement.name}" if path else statement.name
+    for dim, axes in (*dict(state.setting.values).get(full, ()), *place.rules):
         for axis in axes:
             if axis not in cells and (dim in names or dim == WHOLE):
                 cells[axis] = None if dim == WHOLE else Split(dim)
     kind = type(statement).__name__.lower()
-    full = f"{path}.{statement.name}" if path else statement.name
     tensor = Tensor(
         full, kind, statement.dims, statement.dtype,
         layout_of(cells, place.axes), place.pool,
@@ -224,7 +225,7 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
         _append(op, uses, decisions, section, state)
         return
     layout = layout_of({a: d.result for a, d in decisions.items()}, axes)
-    cells, deferred = _as_written(op.result, type_.dims, layout, axes, state)
+    cells, deferred = _as_written(where, type_.dims, layout, axes, state)
     result = Tensor(
         state.fresh(op.result), "value", type_.dims, type_.dtype, layout, place.pool, type_.every,
         deferred=deferred,
