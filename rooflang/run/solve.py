@@ -12,6 +12,7 @@ from rooflang.run.value import ExecutionError
 
 def solve(facts: Facts, step: dict[int, int], variant: int) -> dict[int, int]:
     """Backtracking from small to large real values; relations decide values that they can."""
+    facts.sums.update(_ends(facts))
     for whole, parts in (*facts.sums, *facts.products):
         facts.values.update((whole, *parts))
     for start, part, whole in facts.bounds:
@@ -97,3 +98,11 @@ def solve(facts: Facts, step: dict[int, int], variant: int) -> dict[int, int]:
             "execution.sizes", "no small sizes keep all of the relations between the design's sizes"
         )
     return chosen
+
+
+def _ends(facts: Facts) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Slices of one whole that lie side by side: where one ends the next one starts."""
+    starts = {(start, whole) for start, _, whole in facts.bounds}
+    for start, part, whole in facts.bounds:
+        if start and (start + part, whole) in starts:
+            yield start + part, (start, part)
