@@ -3,9 +3,10 @@
 Rules, which are those of the schedule:
 
     an engine runs one task at a time and finishes it;
-    a micro-batch that holds a device keeps it while its next task needs the same one (so computation runs on
-    until the next transfer); else, and after a transfer between pools, tasks are taken in the order in which
-    they became ready;
+    tasks are taken in the order in which they became ready, but a micro-batch that holds a device keeps it
+    while its next task needs the same one and it has not been to another pool (so computation runs on until
+    the next transfer); or, kernel by kernel, the computation that comes soonest to a transfer goes first (an
+    engine may choose, so the faster of these two orders counts);
     of several micro-batches on a pipeline stage the one that came first goes first, kernel by kernel, so that
     it leaves the stage soon and the next stage has work;
     without overlapping links, computation and transfers of different micro-batches exclude each other;
@@ -63,17 +64,29 @@ class _Slot:
 
 
 def play(tasks: Tasks, microbatches: int, overlap: bool) -> Played:
-    """Run until every micro-batch takes the same time for a step again and again, or STEPS steps.
+    """The faster of the two orders; see the rules above."""
+    found = _Machine(tasks, microbatches, overlap, False).play()
+    if overlap and microbatches > 1 and not any(stage for _, stage in tasks.devices):
+        found = min(found, _Machine(tasks, microbatches, overlap, True).play(), key=lambda p: p.period)
+    return found
 
-    What does not become periodic is averaged over the later half of its steps.
-    """
-    return _Machine(tasks, microbatches, overlap).play()
+
+def _before_transfer(tasks: Tasks) -> list[float]:
+    """By task: seconds of computation from its start to the next transfer of its micro-batch."""
+    found = [0.0] * len(tasks.parts)
+    for task in range(len(found) - 1, -1, -1):
+        part = tasks.parts[task][0]
+        if not part.engine & 1:
+            later = [found[f] for f in tasks.followers[task] if tasks.parts[f][0].engine == part.engine]
+            found[task] = part.seconds + max(later, default=0.0)
+    return found
 
 
 class _Machine:
-    def __init__(self, tasks: Tasks, microbatches: int, overlap: bool) -> None:
+    def __init__(self, tasks: Tasks, microbatches: int, overlap: bool, soonest: bool) -> None:
         self.tasks = tasks
         self.exclusive = not overlap
+        self.soonest = _before_transfer(tasks) if soonest else None
         self.slots = [_Slot() for _ in range(2 * len(tasks.devices))]
         self.events: list[tuple[float, int, int, int]] = []
         self.waits: list[list[int]] = [[] for _ in range(microbatches)]
@@ -88,6 +101,10 @@ class _Machine:
         self.count = 0
 
     def play(self) -> Played:
+        """Run until every micro-batch takes the same time for a step again and again, or STEPS steps.
+
+        What does not become periodic is averaged over the later half of its steps.
+        """
         for batch in range(len(self.steps)):
             self.begin(batch)
         for engine in range(len(self.slots)):
@@ -102,11 +119,15 @@ class _Machine:
         return Played(self.steps, self.ends, self.average(), False)
 
     def average(self) -> float:
-        """Seconds per step over the later half of the steps; an engine's work of a step cannot take less."""
-        work = [0.0] * len(self.slots)
-        for parts in self.tasks.parts:
+        """Seconds per step over the later half of the steps; what an engine or a memory has to do in a step
+        cannot take less."""
+        work = [0.0] * len(self.slots) + [0.0] * len(self.tasks.devices)
+        for parts, side in zip(self.tasks.parts, self.tasks.side, strict=True):
             for part in parts:
                 work[part.engine] += part.seconds
+                # Engines that take turns share a device as they share its memory.
+                turns = self.exclusive and not side
+                work[len(self.slots) + part.engine // 2] += part.seconds * (1.0 if turns else part.memory)
         later = [(e[-1] - e[STEPS // 2 - 1]) / (STEPS - STEPS // 2) for e in self.ends]
         return max(sum(later) / len(later), max(work) * len(self.ends))
 
@@ -148,6 +169,9 @@ class _Machine:
             position = len(waiting)
             if self.staged:
                 while position and self.came[waiting[position - 1][0]] > self.came[batch]:
+                    position -= 1
+            elif self.soonest is not None and not part.engine & 1:
+                while position and self.soonest[waiting[position - 1][1]] > self.soonest[task]:
                     position -= 1
             waiting.insert(position, (batch, task))
 
@@ -263,7 +287,7 @@ class _Machine:
         other = parts[0].engine | 1 != engine | 1
         if self.tasks.parts[cause[2]][0].item < 0:
             self.arrive(batch)
-        rearranged = self.staged and not self.exclusive
+        rearranged = self.soonest is not None or (self.staged and not self.exclusive)
         if crossed or other or rearranged or not self.start(batch, task, cause):
             self.queue(batch, task)
         return other
