@@ -27,6 +27,8 @@ def decoder(view: View, family: Family, scheme: Scheme) -> Architecture:
     layers, draft = _layers(view, family, storage, count)
     if family.norms_behind:
         view.assume("Norms stand behind each part in this family; they are written before it, at equal cost.")
+    if family.note:
+        view.assume(family.note)
     tied = view.flag("tied")
     if view.raw("tied") is None:
         view.assume("tie_word_embeddings is not stated; false is taken.")

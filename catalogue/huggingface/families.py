@@ -69,6 +69,8 @@ class Family:
     """Module names that hold the experts, for patterns of quantization."""
     drafts_dense: bool = False
     """Draft layers have a dense feed-forward part."""
+    note: str = ""
+    """An assumption about every model of the family."""
 
 
 _UNTIED = {"tie_word_embeddings": False}
@@ -144,7 +146,7 @@ FAMILIES: dict[str, Family] = {
         qk_norm="head", post_norms=True, experts_beside=True, window_period=6,
         experts_under=("", "moe"),
     ),
-    "olmo": _PLAIN,
+    "olmo": Family(_UNTIED, note="Norms have no gains in this family; they are written with gains."),
     "olmo2": Family(_UNTIED, qk_norm="whole", norms_behind=True),
     "olmo3": Family(_UNTIED, qk_norm="whole", norms_behind=True, window_period=4),
     "olmoe": Family(_UNTIED, qk_norm="whole", normalise=False),
@@ -257,7 +259,7 @@ FAMILIES: dict[str, Family] = {
     "gpt2": _GPT,
     "gpt_bigcode": _GPT,
     "opt": _GPT,
-    "bloom": _GPT,
+    "bloom": replace(_GPT, note="The norm of the embedding is left out."),
     "mpt": Family(_TIED, gated=False, rotary=False),
     "gpt_neo": _GPT,
     "gpt_neox": Family(

@@ -15,6 +15,7 @@ from catalogue.architecture import Format
 from catalogue.huggingface.modules import Patterns
 
 PLAIN = Format()
+MAXIMUM_GROUPS = 8
 _INT4 = {32: "int4_32", 64: "int4_64"}
 
 
@@ -69,9 +70,9 @@ def _scheme(q: Mapping[str, object], where: str) -> Scheme:
     default, rules = _formats(q, method.lower().replace("_", "-"), notes)
     if default is None and not rules:
         odd.append((f"{where}.quant_method", method))
-    odd.extend((f"{where}.ignore", pattern) for pattern in ignored.refused)
+    odd.extend((f"{where}.ignore", pattern) for pattern in ignored.refused[:20])
     for patterns, _ in rules:
-        odd.extend((f"{where}.targets", pattern) for pattern in patterns.refused)
+        odd.extend((f"{where}.targets", pattern) for pattern in patterns.refused[:20])
     if default and default != PLAIN and not ignored and method in ("modelopt", "compressed-tensors"):
         notes.append(
             f"{where} names no layers that are left out; all but routers and the ends are quantised."
@@ -150,7 +151,10 @@ def _groups(q: Mapping[str, object], notes: list[str]) -> tuple[Format | None, R
     default: Format | None = None
     rules: list[tuple[Patterns, Format]] = []
     groups = q["config_groups"]
-    for group in groups.values() if isinstance(groups, Mapping) else ():
+    given = list(groups.values()) if isinstance(groups, Mapping) else []
+    if len(given) > MAXIMUM_GROUPS:
+        notes.append(f"Of {len(given)} groups of config_groups the first {MAXIMUM_GROUPS} are read.")
+    for group in given[:MAXIMUM_GROUPS]:
         if not isinstance(group, Mapping):
             continue
         style = str(group.get("format") or q.get("format") or "")

@@ -233,3 +233,13 @@ def test_expressions_that_could_run_away_are_not_run(pattern: str) -> None:
     assert len(found.refused) == 1
     imported = read(MLA, {"quant_method": "fp8", "ignore": [pattern]})
     assert [n.key for n in imported.not_understood] == ["quantization_config.ignore"]
+
+
+def test_patterns_without_end_cost_little() -> None:
+    """A hostile list is cut off, and what is cut off is told."""
+    long = [f"*a{i}*b" for i in range(2_000)] + [f"x{i}*" for i in range(2_000)]
+    numbered = [f"model.layers.{i % 90}.self_attn.q{i}*" for i in range(2_000)]
+    found = Patterns([*long, *numbered])
+    assert len(found.refused) == 4_000 - 600
+    assert "layers.3.mlp.up_proj" not in found
+    assert "layers.89.self_attn.q89_proj" in found
