@@ -30,15 +30,18 @@ def import_(
 ) -> None:
     """Import a model from its config.json, and count its parameters, cache bytes and FLOPs."""
     from catalogue.huggingface import import_config
-    from seis.cli.models import figures
+    from catalogue.huggingface.design import full_path
+    from catalogue.models.registry import Description
+    from seis.cli.models import row
     from seis.cli.problems import UsageError
 
     if output is not None and output.suffix != ".roof":
         raise UsageError(f"--output must end in .roof, but got {output}; name it {output.stem}.roof")
     found = import_config(path)
     served, bf16 = found.design(), found.design("bf16")
+    told = Description(found.name, full_path(path), "as its config says", found.assumptions)
     document = {
-        **figures(found.name, served, bf16),
+        **row(served, bf16, told),
         "assumptions": list(found.assumptions),
         "not_understood": [{"key": n.key, "value": n.value} for n in found.not_understood],
     }

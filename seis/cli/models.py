@@ -9,6 +9,7 @@ import typer
 from seis.cli.options import Json
 
 if TYPE_CHECKING:
+    from catalogue.models.registry import Description
     from rooflang.design import Design
 
 CONTEXTS = (4096, 32768, 131072, 1048576)
@@ -39,9 +40,14 @@ def models(
 def count(name: str) -> dict[str, Any]:
     """What is known of one model, as `--json` prints it."""
     from catalogue.models import describe, load_model
+
+    return row(load_model(name), load_model(name, "bf16"), describe(name))
+
+
+def row(served: Design, bf16: Design, told: Description) -> dict[str, Any]:
+    """The figures of a model, and what is told of it."""
     from catalogue.models.formats import formats_by_part
 
-    served, bf16, told = load_model(name), load_model(name, "bf16"), describe(name)
     return {
         **figures(served.name, served, bf16),
         "source": told.source,
