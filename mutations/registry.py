@@ -17,6 +17,7 @@ from mutations import (
     sharding,
     streams,
 )
+from mutations.faults.declared import declared
 from mutations.rule import Rule, RuleError
 from rooflang.errors import nearest
 
@@ -41,6 +42,7 @@ def _by_name() -> dict[str, Rule]:
         for one in module.RULES:
             if one.name in found:
                 raise RuleError(f"names of rules must differ, but {one.name!r} is there twice")
+            declared(one.name, one.family)  # a rule whose faults nobody knows is not registered
             found[one.name] = one
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from mutations.verify.pairing import keys
 from mutations.verify.verdict import Reason
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
-from rooflang.run import Machine, Outcome, Step, Trial, Value, draw, empty, leaves
+from rooflang.run import Field, Machine, Outcome, Reals, Step, Trial, Value, draw, empty, leaves
 
 Environment = dict[str, Value]
+Unequal = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,10 @@ class Runner:
         trial: Trial,
         seed: int,
         draws: dict[tuple[str, tuple[str, ...]], Value] | None = None,
+        arithmetic: Field | Reals | None = None,
     ) -> None:
         self.side, self.trial, self.seed = here, trial, seed
-        self.machine = Machine(trial.sizes)
+        self.machine = Machine(trial.sizes, arithmetic or Field())
         self.shapes = shapes  # the tensors of the reference, whose dims order the random draws
         self.draws = {} if draws is None else draws  # shared by both sides
         self.states: Environment = {}
@@ -148,7 +150,7 @@ class Runner:
             (),
             (),
         )
-        machine = Machine(replace(self.trial.sizes, meshes={"whole": ()}))
+        machine = Machine(replace(self.trial.sizes, meshes={"whole": ()}), self.machine.arithmetic)
         return machine.execute(unit, values, self.trial.steps[0]).outputs["w"]
 
     def step(self, number: int, step: Step) -> Outcome:
@@ -157,7 +159,7 @@ class Runner:
         return outcome
 
 
-def differs(a: Value, b: Value, exists: np.ndarray | None) -> str:
+def differs(a: Value, b: Value, exists: np.ndarray | None, unequal: Unequal = np.not_equal) -> str:
     """How two global values differ, or nothing. Tokens that do not exist are not compared."""
     if set(a.names) != set(b.names):
         return f"has dims [{', '.join(b.names)}] where the reference has [{', '.join(a.names)}]"
@@ -165,7 +167,7 @@ def differs(a: Value, b: Value, exists: np.ndarray | None) -> str:
     levels = min(len(a.data), len(b.data))
     if a.data.shape[1:] != tuple(b.data.shape[1 + o] for o in order):
         return "does not have the sizes that it must have: its layout is not what it claims"
-    wrong = a.data[:levels] != b.data[:levels].transpose([0, *(1 + o for o in order)])
+    wrong = unequal(a.data[:levels], b.data[:levels].transpose([0, *(1 + o for o in order)]))
     if exists is not None and {"B", "Q"} <= set(a.names):
         place = [a.names.index("B"), a.names.index("Q")]
         turned = exists if place[0] < place[1] else exists.T

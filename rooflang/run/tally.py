@@ -76,7 +76,10 @@ class Tally:
     def _points(self, local: Local, op: LocalOp, tally: OpTally, found: list[Value]) -> None:
         names = union(*(v.names for v in found))
         size = {n: v.data.shape[1 + local.lead + i] for v in found for i, n in enumerate(v.names)}
-        masks = [m for v in found if (m := resolved(local, op, v, "Q" in names)) is not None]
+        if "Q" in names:
+            masks = [m for v in found if (m := resolved(local, op, v, True)) is not None]
+        else:  # all rows that a cache holds are multiplied, once for all queries
+            masks = [m for v in found if (m := _held(local, op, v)) is not None]
         self._flops(op, tally, local, counted(masks, names, size, local))
 
     def _pairs(
@@ -184,6 +187,15 @@ def _seen(local: Local, op: LocalOp, v: Value) -> Mask | None:
         return None
     axis = local.lead + seen.names.index("Q")
     return Mask(tuple(n for n in seen.names if n != "Q"), np.asarray(seen.array.any(axis=axis)))
+
+
+def _held(local: Local, op: LocalOp, v: Value) -> Mask | None:
+    """Rows of a cache that are kept: those that the last token sees."""
+    seen = resolved(local, op, v, bool(v.rules))
+    if seen is None or "Q" not in seen.names:
+        return seen
+    axis = local.lead + seen.names.index("Q")
+    return Mask(tuple(n for n in seen.names if n != "Q"), np.asarray(seen.array.take(-1, axis=axis)))
 
 
 def _distinct(held: Array, positions: Array, within: list[int], local: Local) -> Array:

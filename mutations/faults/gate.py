@@ -1,0 +1,87 @@
+"""The gate: every kind of fault in the result of every rule on every workload, and right rewrites."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mutations.faults.fault import Fault
+from mutations.faults.judge import CAUGHT, EQUIVALENT, REAL, Judgement, judge
+from mutations.faults.kinds import FAULTS
+from mutations.rule import Rule, Site
+from mutations.verify.verifier import verify_lowered
+from rooflang.design import Design
+from rooflang.lower import lower
+from rooflang.lowered import Lowered, Unit, fused
+
+__all__ = ["CAUGHT", "EQUIVALENT", "REAL", "Case", "Injected", "case", "inject", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A rule applied at a site: its result, and the units that it changed."""
+
+    rule: str
+    workload: str
+    site: Site
+    reference: Design
+    result: Lowered
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """One injection and what became of it."""
+
+    rule: str
+    workload: str
+    site: str
+    fault: str
+    judgement: Judgement
+
+
+def case(rule: Rule, workload: str, reference: Design, starts: Sequence[Design], seed: int) -> Case | None:
+    """The rule at a site of one of the designs, both chosen by the seed; None if it has no site in any."""
+    rng = random.Random(f"{rule.name}/{workload}/{seed}")
+    for start in rng.sample(list(starts), len(starts)):
+        sites = rule.sites(start)
+        if sites:
+            where = rng.choice(sites)
+            result = lower(rule.apply(start, where))
+            return Case(rule.name, workload, where, reference, result, _changed(lower(start), result))
+    return None
+
+
+def _changed(before: Lowered, after: Lowered) -> tuple[Unit, ...]:
+    """Units that the rule made; all, if it changed the schedule alone."""
+    old = {fused(u) for _, u in before.units()}
+    units = [u for _, u in after.units() if u.ops]
+    made = tuple(u for u in units if fused(u) not in old)
+    return made or tuple(units)
+
+
+def right(case: Case, seed: int) -> str:
+    """Why the verifier refuses the rule's result, or nothing: it must accept it."""
+    verdict = verify_lowered(case.reference, case.result, seed)
+    return "" if verdict.accepted else "; ".join(str(r) for r in verdict.reasons)
+
+
+def inject(
+    case: Case, seed: int, faults: Sequence[Fault] = FAULTS, most: int | None = 1
+) -> Iterator[Injected]:
+    """Up to `most` injections of each kind into the changed units, at places chosen by the seed."""
+    meshes = dict(case.result.meshes)
+    for fault in faults:
+        rng = random.Random(f"{case.rule}/{case.workload}/{fault.name}/{seed}")
+        units = rng.sample(case.units, len(case.units))
+        done = 0
+        for unit in units:
+            places = fault.places(unit, meshes)
+            rng.shuffle(places)
+            for where, bad in places[: None if most is None else most - done]:
+                done += 1
+                found = judge(case.reference, case.result, unit, fault, where, bad, seed)
+                yield Injected(case.rule, case.workload, str(case.site), fault.name, found)
+            if most is not None and done >= most:
+                break

@@ -1,0 +1,18 @@
+"""All kinds of fault by name."""
+
+from __future__ import annotations
+
+from mutations.faults import attribute, cache, choice, collective, operand, order, recurrent, storage
+from mutations.faults.fault import Fault
+
+FAULTS: tuple[Fault, ...] = (
+    *collective.FAULTS,
+    *order.FAULTS,
+    *operand.FAULTS,
+    *attribute.FAULTS,
+    *cache.FAULTS,
+    *choice.FAULTS,
+    *recurrent.FAULTS,
+    *storage.FAULTS,
+)
+BY_NAME = {f.name: f for f in FAULTS}
