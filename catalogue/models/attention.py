@@ -28,7 +28,7 @@ def write(b: Block, g: GroupedQuery, h: str, ctx: Context) -> str:
     _project(b, g, h, ctx, (k, heads, c, u))
     q = _turn(b, g, ctx, (k, heads, c, u))
     if g.indexer is not None:
-        chosen, seen = sparse.per_head(b, g.indexer, h, k, ctx)
+        chosen, seen = sparse.per_head(b, g.indexer, h, k, g.rope, ctx)
         keys, values = f"{keys}[{chosen}]", f"{values}[{chosen}]"
     with b.kernel():
         b.let("s: f32", f"einsum({q}, {keys} -> B Q {k} {heads} {seen})")

@@ -39,10 +39,9 @@ def shared(
     return b.let("picks", f"topk(i_sum over S -> B Q {rows})"), rows
 
 
-def per_head(b: Block, i: Indexer, h: str, heads: str, ctx: Context) -> tuple[str, str]:
+def per_head(b: Block, i: Indexer, h: str, heads: str, rope: Rope | None, ctx: Context) -> tuple[str, str]:
     """A choice for each key/value head: (`picks`, T)."""
     width = ctx.dim("IC", i.dim)
-    rope = Rope(i.rope_dims, 10000.0) if i.rope_dims else None
     keys = _keys(b, i, h, width, rope, ctx)
     x = ctx.operand(b, h, "D", ctx.formats.indexer)
     b.weight(ctx.formats.indexer.weights, f"D {heads} {width}", "i_wq")
