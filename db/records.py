@@ -215,3 +215,31 @@ class Answer:
     headers: JsonObject
     body: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What a search asked of the world outside and what it was told: two texts, as JSON."""
+
+    search_id: str
+    number: int
+    kind: str
+    request: str
+    answer: str
+    request_hash: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpending:
+    """Sums over calls of language models; `cost` in dollars, over the calls whose price is known.
+
+    Output tokens include those of reasoning.
+    """
+
+    calls: int
+    prompt_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost: float
+    unpriced_calls: int

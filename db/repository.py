@@ -17,13 +17,27 @@ from db.repositories.certificates import Certificates
 from db.repositories.designs import Designs
 from db.repositories.evaluations import Evaluations
 from db.repositories.events import Events
+from db.repositories.exchanges import Exchanges
 from db.repositories.jobs import Jobs
+from db.repositories.model_calls import ModelCalls
 from db.repositories.searches import Searches
 from db.repositories.statistics import Statistics
 from db.translation import translated
 
 
-class Repository(Designs, Certificates, Evaluations, Searches, Candidates, Statistics, Jobs, Events, Answers):
+class Repository(
+    Designs,
+    Certificates,
+    Evaluations,
+    Searches,
+    Candidates,
+    Statistics,
+    Jobs,
+    Events,
+    Answers,
+    Exchanges,
+    ModelCalls,
+):
     """Every method there is to read and write; see the repository of each concept."""
 
 

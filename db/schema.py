@@ -262,3 +262,56 @@ class AnswerRow(Base):
     headers: Mapped[Any] = mapped_column(JSON)
     body: Mapped[str] = mapped_column(PlainText)
     created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
+
+
+class ExchangeContentRow(Base):
+    """A text of an exchange, named by its content."""
+
+    __tablename__ = "exchange_contents"
+
+    content_hash: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    text: Mapped[str] = mapped_column(PlainText)
+
+
+class ExchangeRow(Base):
+    """One thing that a search asked of the world outside, and the answer."""
+
+    __tablename__ = "exchanges"
+
+    search_id: Mapped[str] = mapped_column(ForeignKey("searches.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Whole, primary_key=True)
+    kind: Mapped[str] = mapped_column(PlainText)
+    request_hash: Mapped[str] = mapped_column(ForeignKey("exchange_contents.content_hash"))
+    answer_hash: Mapped[str] = mapped_column(ForeignKey("exchange_contents.content_hash"))
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class ModelCallRow(Base):
+    """One call of a language model and what it cost; its worst until it has ended."""
+
+    __tablename__ = "model_calls"
+
+    number: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer(), "sqlite"), Identity(), primary_key=True
+    )
+    search_id: Mapped[str] = mapped_column(PlainText, index=True)
+    endpoint: Mapped[str] = mapped_column(PlainText)
+    model: Mapped[str] = mapped_column(PlainText)
+    outcome: Mapped[str] = mapped_column(PlainText)
+    prompt_tokens: Mapped[int] = mapped_column(Whole)
+    output_tokens: Mapped[int] = mapped_column(Whole)
+    reasoning_tokens: Mapped[int] = mapped_column(Whole)
+    cost: Mapped[float | None] = mapped_column(Finite)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
+
+
+class ModelEndpointRow(Base):
+    """What a model at an endpoint can do, found out once."""
+
+    __tablename__ = "model_endpoints"
+
+    key: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    endpoint: Mapped[str] = mapped_column(PlainText)
+    model: Mapped[str] = mapped_column(PlainText)
+    capabilities: Mapped[Any] = mapped_column(JSON)
+    updated_at: Mapped[datetime] = mapped_column(UtcTime)
