@@ -39,17 +39,21 @@ def search(
     executor: Executor | None = None,
     verify: Verify = verify_design,
     known_rules: Sequence[Rule] | None = None,
+    proposer_names: Sequence[str] | None = None,
 ) -> SearchResult:
     """Search until the budget is used up, continuing from what the database holds of this problem.
 
     The result depends on the problem and the structures tried, not on workers or time. Ctrl-C ends the run
     after the round in work, which is stored; a killed run loses the round in work alone, and the next one
-    does it again. `database` is an open Database, a path or a URL. Raises db.DatabaseError (SearchTakenError
-    while another live process runs the same search), ProblemError and WorkerError.
+    does it again. With `proposer_names`, only those proposers take part. `database` is an open Database, a
+    path or a URL. Raises db.DatabaseError (SearchTakenError while another live process runs the same search),
+    ProblemError and WorkerError.
     """
     with opened(database) as base:
         store = SearchStore(base, problem)
-        run = _Run(problem, store, budget or Budget(), progress, verify, known_rules or rules())
+        run = _Run(
+            problem, store, budget or Budget(), progress, verify, known_rules or rules(), proposer_names
+        )
         own = executor is None
         pool = executor or executor_for(workers)
         try:
@@ -71,6 +75,7 @@ class _Run:
         progress: Listener | None,
         verify: Verify,
         known_rules: Sequence[Rule],
+        proposer_names: Sequence[str] | None = None,
     ) -> None:
         self.problem = problem
         self.store = store
@@ -78,6 +83,7 @@ class _Run:
         self.progress = progress
         self.laboratory = Laboratory(problem, verify)
         self.rules = known_rules
+        self.proposer_names = proposer_names
         self.started = time.monotonic()
         self.milliseconds: list[float] = []
         self.round_structures = 0
@@ -121,7 +127,7 @@ class _Run:
             self.store.write_round(position, (), None)
         elif counters.get("structures", 0) + self.budget.structures < position.target:
             position.target = counters.get("structures", 0) + self.budget.structures
-        mix = Mix(position.proposers, seed=self.problem.seed)
+        mix = Mix(position.proposers, seed=self.problem.seed, names=self.proposer_names)
         view = View(archive, self.rules, self.store.design, self._choices)
         while True:
             if counters["structures"] >= position.target:

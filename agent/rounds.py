@@ -43,14 +43,18 @@ def entry(design: Design, proposer: str, proposal: Proposal | None = None, resou
 class Mix:
     """Proposers that share a round; a bandit gives each its places by the frontier gain that it earned.
 
-    Places that one cannot fill go to the others.
+    Places that one cannot fill go to the others. With `names`, only those take part.
     """
 
     def __init__(
-        self, state: Json | None = None, proposers: Sequence[Proposer] | None = None, seed: int = 0
+        self,
+        state: Json | None = None,
+        proposers: Sequence[Proposer] | None = None,
+        seed: int = 0,
+        names: Sequence[str] | None = None,
     ) -> None:
         state = state or {}
-        self._proposers = tuple(
+        every = tuple(
             proposers
             if proposers is not None
             else (
@@ -59,6 +63,7 @@ class Mix:
                 Evolutionary(state.get("evolutionary"), seed),
             )
         )
+        self._proposers = tuple(p for p in every if names is None or p.name in names)
         self._bandit = Bandit([p.name for p in self._proposers], state.get("bandit"))
         self.duplicates = 0
         self.oversized = 0

@@ -1,1 +1,1 @@
-"""The service: API, coordinator, scheduler and dashboard."""
+"""The service: a REST API over the database, jobs, and the coordinator that runs them."""

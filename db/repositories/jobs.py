@@ -103,6 +103,9 @@ class Jobs(Store):
             .order_by(JobRow.priority.desc(), JobRow.created_at, JobRow.id)
             .limit(1)
         )
+        with self._reading() as session:  # so that an idle coordinator takes no lock
+            if not rows(session, statement):
+                return None
         now = self._now()
         with self._writing() as session:
             found = rows(session, statement)

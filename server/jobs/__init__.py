@@ -1,0 +1,1 @@
+"""Jobs: what is asked, who runs it, and what comes of it."""

@@ -1,0 +1,110 @@
+"""Every setting of the service, from the environment (SEIS_...) or a .env file; secrets are never shown."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Settings(BaseSettings):
+    """What can be configured; each field is read from SEIS_ and its name in capitals."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SEIS_", env_file=".env", extra="ignore", frozen=True, hide_input_in_errors=True
+    )
+
+    host: str = Field("127.0.0.1", description="Address that the server listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port that it listens on; 0 takes any free one.")
+    allowed_hosts: str = Field(
+        "",
+        description="Names, with commas between, that requests may call this server by, beside the loopback.",
+    )
+    database: SecretStr = Field(
+        SecretStr("seis.db"), description="A SQLite file or a postgresql:// URL. Shown without its password."
+    )
+    redis_url: SecretStr | None = Field(
+        None, description="redis:// URL, for the executor `dramatiq` and events among several servers."
+    )
+    queue_prefix: str = Field("seis", min_length=1, description="Beginning of every key in Redis.")
+    executor: Literal["processes", "inline", "dramatiq"] = Field(
+        "processes",
+        description="Where candidates are tried: local processes, the job's own, or Redis workers.",
+    )
+    workers: int = Field(2, ge=1, le=1024, description="Processes that try candidates, per running job.")
+    events: Literal["local", "redis"] = Field(
+        "local", description="How servers tell each other of events: not at all, or over Redis."
+    )
+    coordinator: bool = Field(True, description="Whether this server runs jobs.")
+    concurrent_jobs: int = Field(1, ge=1, le=64, description="Jobs that one coordinator runs at a time.")
+    lease_seconds: float = Field(
+        10.0, gt=0, le=600, description="Time without a sign of life after which a job is taken over."
+    )
+    compute_processes: int = Field(
+        1, ge=1, le=64, description="Processes for evaluations asked for directly."
+    )
+    compute_seconds: float = Field(60.0, gt=0, description="Longest evaluation that is asked for directly.")
+    compute_queue: int = Field(16, ge=1, description="Evaluations that may wait; further ones are refused.")
+    max_body_bytes: int = Field(2_000_000, ge=1024, description="Largest request body.")
+    body_seconds: float = Field(30.0, gt=0, description="Longest time that a request body may take to come.")
+    event_days: float = Field(7.0, gt=0, description="Days for which events are kept for replay.")
+    shutdown_seconds: float = Field(8.0, gt=0, le=60, description="Time that a shutdown gives running work.")
+    first_job: bool = Field(True, description="Whether an empty database begins with a search.")
+    unprotected: bool = Field(
+        False,
+        description="Serve an address beyond the loopback without tokens, as behind a gateway of one's own.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
+    log_format: Literal["console", "json"] = Field("console", description="Lines for people, or JSON.")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None or not value.get_secret_value():
+            return None
+        if not value.get_secret_value().startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("must begin with redis://, rediss:// or unix://")
+        return value
+
+    def model_post_init(self, _: object) -> None:
+        """Settings that need each other."""
+        if (self.executor == "dramatiq" or self.events == "redis") and self.redis_url is None:
+            raise ValueError("SEIS_REDIS_URL must be given where the executor or the events use Redis")
+
+    @property
+    def database_url(self) -> str:
+        """The place of the database, with its password."""
+        return self.database.get_secret_value()
+
+    @property
+    def redis(self) -> str:
+        """The URL of Redis, with its password; empty if there is none."""
+        return self.redis_url.get_secret_value() if self.redis_url else ""
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return self.host in LOOPBACK
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Names that a request may call this server by; empty for any."""
+        if not self.loopback and not self.allowed_hosts:
+            return frozenset()
+        return frozenset(
+            {*LOOPBACK, self.host, *(h.strip() for h in self.allowed_hosts.split(",") if h.strip())}
+        )
+
+
+def reference() -> str:
+    """The table of settings of `docs/service.md`."""
+    lines = ["| variable | default | what |", "|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        shown = default.get_secret_value() if isinstance(default, SecretStr) else default
+        text = "" if shown in (None, "") else f"`{str(shown).lower() if isinstance(shown, bool) else shown}`"
+        lines.append(f"| `SEIS_{name.upper()}` | {text} | {field.description} |")
+    return "\n".join(lines)
