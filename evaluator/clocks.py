@@ -159,7 +159,7 @@ class Steps:
     @cached_property
     def _hidden(self) -> dict[int, Value]:
         """By unit: what overlap takes off the sum over its kernels (negative)."""
-        return self._saved | prefetched(self.inputs.plan, self.inputs.prices, self.inputs.rates)
+        return prefetched(self.inputs.plan, self.inputs.prices, self.inputs.rates) | self._saved
 
     def _item(self, index: int) -> Value:
         return self.inputs.prices[self.inputs.plan.items[index].work].seconds

@@ -13,6 +13,7 @@ Rules, which are those of the schedule:
     a transfer between pools starts on both sides at once;
     the two engines of a device share its memory: while both want more than there is, neither gets less than
     half, and both slow down accordingly;
+    copies from the host's memory run in their order, as early as its link is free in their step;
     a micro-batch begins its next step when it has ended the last one: decoding goes on, without a barrier.
 """
 

@@ -49,7 +49,7 @@ class Simulated:
 
     @cached_property
     def engines(self) -> Mapping[int, str]:
-        return engine_names(self.tasks.devices)
+        return engine_names(self.tasks)
 
     def events(self) -> Iterator[Event]:
         """Everything that ran in the last period, in no particular order."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from evaluator.evaluate import Evaluation
 from evaluator.order import Ordered, layer_name, ordered
+from evaluator.prefetch import prefetched
 from evaluator.report import scalar
 from evaluator.simulate.partition import partition
 
@@ -28,10 +29,12 @@ class Tasks:
 
     `parts` has one entry per task, or both sides of a transfer between pools; `followers` are the tasks that
     wait for it, `waits` how many it waits for. `layer` numbers the layers as they are passed. Device i is
-    `devices[i]` = (pool, stage) with engines 2i (compute) and 2i + 1 (links).
+    `devices[i]` = (pool, stage) with engines 2i (compute) and 2i + 1 (links); those from `hosts` on are the
+    links to the hosts' memory, in the same order, with one engine each.
     """
 
     devices: tuple[tuple[str, int], ...]
+    hosts: int
     parts: list[tuple[Part, ...]] = field(default_factory=list)
     followers: list[list[int]] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
@@ -63,9 +66,12 @@ def tasks(e: Evaluation) -> Tasks:
     for pool in e.rates:
         devices += [(pool, s) for s in range(stages if pool == pipeline else 1)]
     place = {device: i for i, device in enumerate(devices)}
-    found = Tasks(tuple(devices))
+    early = [scalar(e.prices[item.work].early) for item in e.plan.items]
+    found = Tasks(tuple(devices * 2 if any(early) else devices), len(devices))
     prices = [_priced(e, index) for index in range(len(e.plan.items))]
+    saved = _fetched(e)
     last: list[int] = []
+    copied: dict[int, int] = {}  # by device: the last copy from its host
     stage = 0
 
     def move_on(last: list[int], layer: int) -> list[int]:
@@ -80,16 +86,46 @@ def tasks(e: Evaluation) -> Tasks:
         ids: list[int] = []
         for node in unit.nodes:
             parts = []
+            before = [ids[b] for b in node.before] if node.before else list(last)
             for index in node.items:
                 pool, link, seconds, memory = prices[index]
                 device = place[pool, stage if pool == pipeline else 0]
-                parts.append(Part(index, 2 * device + link, seconds, memory))
-            before = [ids[b] for b in node.before] if node.before else last
+                less = seconds - saved.get(index, 0.0)
+                parts.append(
+                    Part(index, 2 * device + link, less, min(1.0, memory * seconds / less) if less else 0.0)
+                )
+                if early[index]:
+                    copy = Part(index, 2 * (found.hosts + device), early[index], 0.0)
+                    after = [copied[device]] if device in copied else []
+                    copied[device] = found.add((copy,), after, block, True)
+                    before.append(copied[device])
             ids.append(found.add(tuple(parts), before, block, node.side))
         last = [ids[i] for i in unit.last]
     while stages > 1 and stage < stages:
         last = move_on(last, passed[-1][1])
         stage += 1
+    return found
+
+
+def _fetched(e: Evaluation) -> dict[int, float]:
+    """By item: seconds that it is shorter because its weights came while transfers left the memory idle.
+
+    With several micro-batches whose transfers overlap, the memory is not idle then.
+    """
+    if not any(e.plan.fetched) or (scalar(e.steps.inputs.overlap) and scalar(e.microbatches) > 1):
+        return {}
+    found: dict[int, float] = {}
+    saved = prefetched(e.plan, e.prices, e.rates)
+    for unit in ordered(e.plan):
+        dense = {
+            i: scalar(e.prices[e.plan.items[i].work].dense)
+            for node in unit.nodes
+            for i in node.items
+            if e.plan.fetched[e.plan.items[i].work]
+        }
+        whole = sum(dense.values())
+        for index, part in dense.items():
+            found[index] = -scalar(saved.get(unit.unit, 0.0)) * part / whole if whole else 0.0
     return found
 
 
@@ -147,11 +183,14 @@ def _priced(e: Evaluation, index: int) -> tuple[str, int, float, float]:
     return e.plan.works[item.work].pool, int(item.kernel.engine == "link"), seconds, min(1.0, memory)
 
 
-def engine_names(devices: tuple[tuple[str, int], ...]) -> Mapping[int, str]:
-    """Names of the engines: `main compute`, or `main.2 links` with pipeline stages."""
-    staged = {pool for pool, stage in devices if stage}
+def engine_names(tasks: Tasks) -> Mapping[int, str]:
+    """Names of the engines: `main compute`, `main host`, or `main.2 links` with pipeline stages."""
+    staged = {pool for pool, stage in tasks.devices if stage}
     found = {}
-    for number, (pool, stage) in enumerate(devices):
+    for number, (pool, stage) in enumerate(tasks.devices):
         name = f"{pool}.{stage}" if pool in staged else pool
-        found[2 * number], found[2 * number + 1] = f"{name} compute", f"{name} links"
+        if number >= tasks.hosts:
+            found[2 * number] = f"{name} host"
+        else:
+            found[2 * number], found[2 * number + 1] = f"{name} compute", f"{name} links"
     return found

@@ -13,7 +13,7 @@ from typing import Any
 from evaluator.report import bound, scalar
 from evaluator.simulate.result import Simulated
 
-ENGINES = ("compute", "links")
+ENGINES = ("compute", "links", "host")
 
 
 def write(path: Path, runs: Mapping[str, Simulated]) -> None:
@@ -29,7 +29,8 @@ def trace_events(found: Simulated, name: str, first: int) -> list[dict[str, Any]
     """Complete events (`ph` X) of the last period, and the names (`ph` M) of processes from `first` on."""
     events: list[dict[str, Any]] = []
     staged = any(stage for _, stage in found.tasks.devices)
-    for number, (pool, stage) in enumerate(found.tasks.devices):
+    hosts = found.tasks.hosts
+    for number, (pool, stage) in enumerate(found.tasks.devices[:hosts]):
         title = " ".join(p for p in (name, pool, f"stage {stage}" if staged else "") if p)
         events.append(_named("process_name", first + number, {"name": title}))
         for thread, engine in enumerate(ENGINES):
@@ -45,7 +46,8 @@ def trace_events(found: Simulated, name: str, first: int) -> list[dict[str, Any]
         events.append(
             {
                 "name": label, "ph": "X", "ts": start * 1e6, "dur": (event.end - start) * 1e6,
-                "pid": first + event.part.engine // 2, "tid": event.part.engine % 2,
+                "pid": first + event.part.engine // 2 % hosts,
+                "tid": 2 if event.part.engine >= 2 * hosts else event.part.engine % 2,
                 "args": {**args, "micro-batch": event.batch, "layer": event.layer},
             }
         )  # fmt: skip

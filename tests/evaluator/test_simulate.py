@@ -88,6 +88,19 @@ def test_random_designs_are_between_the_clocks(model, rng: random.Random):
         holds(e)
 
 
+@pytest.mark.parametrize("kept", [(), (("experts", "host"),), (("attention", "host"),)])
+def test_what_is_fetched_before_or_kept_in_the_hosts_memory_is_played_too(kept):
+    for design in (expert_parallel("deepseek-v3", 16, 4), separate_experts("gpt-oss-120b", 16, 32)):
+        for streams in ((), ("shared",)):
+            schedule = replace(design.schedule, prefetch=("attention", "experts"), streams=streams)
+            placed = design.with_(schedule=schedule, placement=replace(design.placement, tiers=kept))
+            for m, overlap in ((1, False), (2, False), (2, True)):
+                e = at(placed, m, overlap, 512.0)
+                holds(e)
+                hosts = [name for name in simulate(e).busy() if name.endswith("host")]
+                assert bool(hosts) == any(np.any(p.early) for p in e.prices)
+
+
 def test_one_micro_batch_takes_its_chain_exactly():
     e = at(expert_parallel("gpt-oss-120b", 8), 1, False, 64.0)
     assert simulate(e).seconds == pytest.approx(float(e.seconds("serial")), rel=1e-9)
