@@ -5,6 +5,8 @@ JSON parts come back as `json.loads` makes them: tuples inside them become lists
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +19,8 @@ Verdict: TypeAlias = Literal["accepted", "refused"]
 CandidateStatus: TypeAlias = Literal["proposed", "accepted", "refused", "failed"]
 SearchState: TypeAlias = Literal["running", "done", "interrupted"]
 JobState: TypeAlias = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
+Author: TypeAlias = Literal["person", "llm", "search"]
+HypothesisVerdict: TypeAlias = Literal["open", "confirmed", "refuted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +159,17 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleStatistics:
-    """How often a rule was proposed, accepted and improved the frontier while a resource was binding."""
+    """How often a rule was proposed, accepted and improved the frontier while a resource was binding.
+
+    `gained` is the sum of relative gains over the parents, each shared among the rules of its step.
+    """
 
     rule: str
     resource: str
     proposed: int
     accepted: int
     improved: int
+    gained: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,3 +251,63 @@ class ModelSpending:
     reasoning_tokens: int
     cost: float
     unpriced_calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Free text with tags; `model` and `search_id` say what it is about and may be empty.
+
+    Named by its content: the same note saved twice is one note.
+    """
+
+    text: str
+    author: Author = "person"
+    tags: Sequence[str] = ()
+    model: str = ""
+    search_id: str = ""
+    created_at: datetime = field(default_factory=utc_now)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tags", tuple(sorted(set(self.tags))))
+
+    @property
+    def note_id(self) -> str:
+        return _digest([self.text, self.author, list(self.tags), self.model, self.search_id])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """What is expected of a rule where a resource binds, and what was measured over `trials`.
+
+    `prediction` and `measurement` are relative gains per trial. An empty `rule` or `resource` is any.
+    """
+
+    statement: str
+    author: Author = "person"
+    rule: str = ""
+    resource: str = ""
+    model: str = ""
+    search_id: str = ""
+    verdict: HypothesisVerdict = "open"
+    prediction: float | None = None
+    measurement: float | None = None
+    trials: int = 0
+    created_at: datetime = field(default_factory=utc_now)
+    updated_at: datetime = field(default_factory=utc_now)
+
+    @property
+    def hypothesis_id(self) -> str:
+        return _digest([self.statement, self.author, self.rule, self.resource, self.model, self.search_id])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experience:
+    """The problem of a search in another database, whose rule statistics were imported."""
+
+    search_id: str
+    problem: JsonObject
+    created_at: datetime = field(default_factory=utc_now)
+
+
+def _digest(facts: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, ensure_ascii=True).encode()).hexdigest()

@@ -19,6 +19,7 @@ from db.repositories.evaluations import Evaluations
 from db.repositories.events import Events
 from db.repositories.exchanges import Exchanges
 from db.repositories.jobs import Jobs
+from db.repositories.memories import Memories
 from db.repositories.model_calls import ModelCalls
 from db.repositories.searches import Searches
 from db.repositories.statistics import Statistics
@@ -37,6 +38,7 @@ class Repository(
     Answers,
     Exchanges,
     ModelCalls,
+    Memories,
 ):
     """Every method there is to read and write; see the repository of each concept."""
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.columns import Finite, PlainText, Sha256, UtcTime, Whole
-from db.records import CandidateStatus, JobState, SearchState, Verdict
+from db.records import Author, CandidateStatus, HypothesisVerdict, JobState, SearchState, Verdict
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -189,6 +189,7 @@ class RuleStatisticsRow(Base):
     proposed: Mapped[int] = mapped_column(Whole)
     accepted: Mapped[int] = mapped_column(Whole)
     improved: Mapped[int] = mapped_column(Whole)
+    gained: Mapped[float] = mapped_column(Finite, server_default="0")
 
 
 class JobRow(Base):
@@ -315,3 +316,52 @@ class ModelEndpointRow(Base):
     model: Mapped[str] = mapped_column(PlainText)
     capabilities: Mapped[Any] = mapped_column(JSON)
     updated_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class NoteRow(Base):
+    """A thought that somebody wants to be remembered, named by its content."""
+
+    __tablename__ = "notes"
+    __table_args__ = (CheckConstraint("author IN ('person', 'llm', 'search')", name="author"),)
+
+    note_id: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    text: Mapped[str] = mapped_column(PlainText)
+    author: Mapped[Author] = mapped_column(PlainText)
+    model: Mapped[str] = mapped_column(PlainText)
+    search_id: Mapped[str] = mapped_column(PlainText)
+    tags: Mapped[Any] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
+
+
+class HypothesisRow(Base):
+    """What somebody expects of a rule, and what was measured."""
+
+    __tablename__ = "hypotheses"
+    __table_args__ = (
+        CheckConstraint("author IN ('person', 'llm', 'search')", name="author"),
+        CheckConstraint("verdict IN ('open', 'confirmed', 'refuted')", name="verdict"),
+    )
+
+    hypothesis_id: Mapped[str] = mapped_column(Sha256, primary_key=True)
+    statement: Mapped[str] = mapped_column(PlainText)
+    author: Mapped[Author] = mapped_column(PlainText)
+    rule: Mapped[str] = mapped_column(PlainText)
+    resource: Mapped[str] = mapped_column(PlainText)
+    model: Mapped[str] = mapped_column(PlainText)
+    search_id: Mapped[str] = mapped_column(PlainText)
+    verdict: Mapped[HypothesisVerdict] = mapped_column(PlainText)
+    prediction: Mapped[float | None] = mapped_column(Finite)
+    measurement: Mapped[float | None] = mapped_column(Finite)
+    trials: Mapped[int] = mapped_column(Whole)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
+class ExperienceRow(Base):
+    """The problem of a search in another database whose rule statistics were imported."""
+
+    __tablename__ = "experiences"
+
+    search_id: Mapped[str] = mapped_column(PlainText, primary_key=True)
+    problem: Mapped[Any] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)

@@ -20,7 +20,8 @@ def _add(dialect: str, kind: type[Base]) -> Insert:
     return statement.on_conflict_do_update(
         index_elements=["scope", "rule", "resource"],
         set_={
-            name: table.c[name] + statement.excluded[name] for name in ("proposed", "accepted", "improved")
+            name: table.c[name] + statement.excluded[name]
+            for name in ("proposed", "accepted", "improved", "gained")
         },
     )
 
@@ -36,10 +37,11 @@ class Statistics(Store):
         proposed: int = 0,
         accepted: int = 0,
         improved: int = 0,
+        gained: float = 0.0,
         search_id: str | None = None,
     ) -> None:
         """Add to the counts over all searches and, if `search_id` is given, to those of that search."""
-        counts = {"proposed": proposed, "accepted": accepted, "improved": improved}
+        counts = {"proposed": proposed, "accepted": accepted, "improved": improved, "gained": gained}
         with self._writing() as session:
             for scope in (_EVERY_SEARCH, search_id) if search_id else (_EVERY_SEARCH,):
                 values = {"scope": scope, "rule": rule, "resource": resource, **counts}
