@@ -250,6 +250,7 @@ class ModelSpending:
     output_tokens: int
     reasoning_tokens: int
     cost: float
+    seconds: float
     unpriced_calls: int
 
 

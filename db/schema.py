@@ -303,6 +303,7 @@ class ModelCallRow(Base):
     output_tokens: Mapped[int] = mapped_column(Whole)
     reasoning_tokens: Mapped[int] = mapped_column(Whole)
     cost: Mapped[float | None] = mapped_column(Finite)
+    seconds: Mapped[float] = mapped_column(Finite)
     created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
 
 

@@ -30,12 +30,13 @@ class ModelCalls(Store):
         prompt_tokens: int,
         output_tokens: int,
         cost: float | None,
+        seconds: float = 0.0,
     ) -> int:
         """Enter a call at its worst; returns its number."""
         values = {
             "search_id": search_id, "endpoint": endpoint, "model": model, "outcome": _PENDING,
             "prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "reasoning_tokens": 0,
-            "cost": cost, "created_at": self._now(),
+            "cost": cost, "seconds": seconds, "created_at": self._now(),
         }  # fmt: skip
         with self._writing() as session:
             return session.execute(insert(ModelCallRow).returning(ModelCallRow.number), values).scalar_one()
@@ -49,6 +50,7 @@ class ModelCalls(Store):
         output_tokens: int,
         reasoning_tokens: int,
         cost: float | None,
+        seconds: float = 0.0,
     ) -> None:
         """Correct a call to what it was."""
         with self._writing() as session:
@@ -61,6 +63,7 @@ class ModelCalls(Store):
                     output_tokens=output_tokens,
                     reasoning_tokens=reasoning_tokens,
                     cost=cost,
+                    seconds=seconds,
                 )
             )
 
@@ -73,6 +76,7 @@ class ModelCalls(Store):
             func.coalesce(func.sum(row.output_tokens), 0),
             func.coalesce(func.sum(row.reasoning_tokens), 0),
             func.coalesce(func.sum(row.cost), 0.0),
+            func.coalesce(func.sum(row.seconds), 0.0),
             func.coalesce(func.sum(case((row.cost.is_(None), 1), else_=0)), 0),
         )
         if search_id is not None:
@@ -80,13 +84,14 @@ class ModelCalls(Store):
         if since is not None:
             statement = statement.where(row.created_at >= since)
         with self._reading() as session:
-            calls, prompt, output, reasoning, cost, unpriced = session.execute(statement).one()
+            calls, prompt, output, reasoning, cost, seconds, unpriced = session.execute(statement).one()
         return ModelSpending(
             calls=int(calls),
             prompt_tokens=int(prompt),
             output_tokens=int(output),
             reasoning_tokens=int(reasoning),
             cost=float(cost),
+            seconds=float(seconds),
             unpriced_calls=int(unpriced),
         )
 

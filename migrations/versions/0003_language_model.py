@@ -53,6 +53,7 @@ def upgrade() -> None:
             for name in ("prompt_tokens", "output_tokens", "reasoning_tokens")
         ),
         sa.Column("cost", sa.Float(53), nullable=True),
+        sa.Column("seconds", sa.Float(53), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_model_calls"),
     )

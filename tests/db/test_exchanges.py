@@ -37,9 +37,12 @@ def test_a_call_counts_at_its_worst_until_it_has_ended(database: Database) -> No
     first, _ = begin("one", 1.0), begin("two", None)
     spent = database.model_spending(search_id="one")
     assert (spent.calls, spent.prompt_tokens, spent.output_tokens, spent.cost) == (1, 100, 50, 1.0)
-    database.end_call(first, "answered", prompt_tokens=10, output_tokens=5, reasoning_tokens=2, cost=0.1)
+    database.end_call(
+        first, "answered", prompt_tokens=10, output_tokens=5, reasoning_tokens=2, cost=0.1, seconds=3.5
+    )
     spent = database.model_spending(search_id="one")
     assert (spent.prompt_tokens, spent.output_tokens, spent.reasoning_tokens) == (10, 5, 2)
+    assert spent.seconds == 3.5
     today = database.model_spending(since=utc_now() - timedelta(hours=1))
     assert (today.calls, today.cost, today.unpriced_calls) == (2, 0.1, 1)
     assert database.model_spending(since=utc_now() + timedelta(hours=1)).calls == 0
