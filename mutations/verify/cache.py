@@ -11,7 +11,7 @@ from typing import Protocol
 from mutations.verify.verdict import Reason
 from rooflang.lowered import Unit, bare
 
-VERSION = "1"  # of the meaning of a stored result
+VERSION = "2"  # of the meaning of a stored result
 _MOST = 20_000
 
 

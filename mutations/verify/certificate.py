@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutations.verify.execute import VARIANTS
+from mutations.verify.execute import ASSIGNMENTS
 from mutations.verify.pairing import Pair
 from rooflang.lowered import Lowered
 from rooflang.run import CONTEXT, PRIMES
@@ -32,6 +32,7 @@ def certificate(
     changed: list[Pair],
     pairs: int,
     degrees: list[int],
+    trials: list[int],
     chance: float,
     layers: tuple[str, ...],
     hashes: Mapping[str, str],
@@ -43,13 +44,14 @@ def certificate(
         "layers": list(layers),
         "primes": list(PRIMES),
         "seed": seed,
-        "trials": len(VARIANTS),
+        "trials": max(trials, default=ASSIGNMENTS),
         "steps": 3,
         "context": CONTEXT,
         "units": {
             "compared": [p.path for p in changed],
             "identical": pairs - len(changed),
             "degrees": list(degrees),
+            "trials": list(trials),
         },
         "microbatches": min(candidate.design.schedule.microbatches, 2),
         "false_accept_bound": chance,

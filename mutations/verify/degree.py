@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from math import ceil, log, prod
 
 from rooflang.lowered import Unit
 from rooflang.run import CONTEXT, PRIMES, Trial
@@ -11,6 +12,7 @@ _FRESH = frozenset(
     ("silu", "relu", "sigmoid", "exp", "softplus", "sqrtsoftplus", "swiglu", "quantize", "topk", "sample")
 )
 _CAP = 10**6
+MOST = 1e-9  # the largest chance that a certificate may state
 
 
 def degree(unit: Unit, trial: Trial) -> int:
@@ -23,7 +25,7 @@ def degree(unit: Unit, trial: Trial) -> int:
         parts = [found.get(u.tensor.name, (1, 0)) for u in op.operands]
         top, below = max(p[0] for p in parts), max(p[1] for p in parts)
         if op.operator in _FRESH or (op.operator == "norm" and op.attribute("kind") != "sum"):
-            top, below = 1, 0
+            top, below = (1, 0) if op.operator != "norm" else (1 + sum(p[0] for p in parts[1:]), 0)
         elif op.operator in ("einsum", "mul"):
             names = {d for u in op.operands for d in u.tensor.dims}
             terms = prod(dims.get(d, 1) for d in names - set(op.result.dims))
@@ -48,6 +50,12 @@ def degree(unit: Unit, trial: Trial) -> int:
     return most
 
 
-def bound(degrees: list[int], trials: int) -> float:
+def trials(degree: int, units: int) -> int:
+    """How many trials hold one of so many units to its share of MOST: two (the size assignments) or more."""
+    chance = 2 * degree / PRIMES[0]
+    return max(2, ceil(log(MOST / max(units, 1)) / log(chance) - 1e-9))
+
+
+def bound(degrees: Sequence[int], counts: Sequence[int]) -> float:
     """The chance that a wrong unit passes its trials: the sum over units of (2·degree / p0)^trials."""
-    return sum((2 * d / PRIMES[0]) ** trials for d in degrees)
+    return sum((2 * d / PRIMES[0]) ** n for d, n in zip(degrees, counts, strict=True))

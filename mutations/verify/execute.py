@@ -15,8 +15,9 @@ from mutations.verify.verdict import Reason
 from rooflang.lowered import Lowered, Unit
 from rooflang.run import CONTEXT, ExecutionError, Outcome, Step, Tally, Trial, Value, refit, shrink_units
 
-VARIANTS = (0, 1)
+ASSIGNMENTS = 2  # of sizes
 LEAST_QUERIES = 3
+_AGAIN = 1_000_003  # between the seeds of one comparison
 # Given a unit, its test sizes and its tally: what is wrong between formula and execution, in words.
 WorkFormula = Callable[[Unit, Trial, Step, Tally], Iterable[str]]
 
@@ -32,16 +33,20 @@ class Job:
     work_formula: WorkFormula | None = None
 
 
-def compare(job: Job, pair: Pair) -> tuple[Reason, ...]:
-    """The first differences of a pair, or nothing."""
+def compare(job: Job, pair: Pair, trials: int = ASSIGNMENTS) -> tuple[Reason, ...]:
+    """The first differences of a pair, or nothing.
+
+    The assignments of sizes are tried in turn; each time they have all been, the contents are drawn anew.
+    """
     theirs = side(pair.candidate)
     ours = theirs if pair.reference is None else side(pair.reference)
     wrong = (*correspond(pair.path, ours, theirs), *narrowed(pair.path, ours, theirs))
     if wrong:
         return wrong
-    for variant in VARIANTS:
+    for number in range(trials):
+        drawn = replace(job, seed=job.seed + _AGAIN * (number // ASSIGNMENTS))
         try:
-            found = _variant(job, pair, ours, theirs, variant)
+            found = _variant(drawn, pair, ours, theirs, number % ASSIGNMENTS)
         except ExecutionError as error:
             return (Reason(error.code, pair.path, str(error)),)
         if found:

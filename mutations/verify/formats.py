@@ -5,13 +5,13 @@ Widening is the identity of values; narrowing is an explicit `quantize`, which i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mutations.verify.comparison import Side
 from mutations.verify.verdict import Reason
 from rooflang.dtype import format_of, index_dim
 from rooflang.errors import RoofLangError
-from rooflang.lowered import LocalOp, Use
+from rooflang.lowered import LocalOp, Tensor, Use
 from rooflang.operators import Type, indexed, result_type
 
 _WIDE = ("bf16", "f32")
@@ -27,7 +27,12 @@ def narrows(wanted: str, got: str) -> bool:
 def narrowed(path: str, reference: Side, candidate: Side) -> Iterator[Reason]:
     """Weights, states and values of the candidate that are narrower than they must be."""
     ours = reference.kinds
+    stored = {t.name: t.dtype for t in candidate.unit.weights}
     for key, tensor in candidate.kinds.items():
+        for wanted in _parts(tensor, stored):
+            if narrows(wanted, tensor.dtype):
+                yield _reason(f"{path}.{tensor.name}", "derived weight", wanted, tensor.dtype)
+                break
         known = ours.get(key)
         if known is not None and narrows(known.dtype, tensor.dtype):
             yield _reason(f"{path}.{tensor.name}", tensor.kind, known.dtype, tensor.dtype)
@@ -52,6 +57,16 @@ def narrowed(path: str, reference: Side, candidate: Side) -> Iterator[Reason]:
 
 def _reason(where: str, what: str, wanted: str, got: str) -> Reason:
     return Reason("type.narrowed", where, f"a {what} must be stored at least as {wanted}, but is {got}")
+
+
+def _parts(tensor: Tensor, stored: Mapping[str, str]) -> Iterator[str]:
+    """Formats of the weights that a weight is derived from."""
+    prefix = tensor.name.rpartition(".")[0]
+    for operand in tensor.derived.operands if tensor.derived is not None else ():
+        for name in (f"{prefix}.{operand.name}" if prefix else operand.name, operand.name):
+            if name in stored:
+                yield stored[name]
+                break
 
 
 def _type(use: Use) -> Type:

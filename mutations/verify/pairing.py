@@ -28,6 +28,8 @@ class Pair:
 
 def pair(reference: Lowered, candidate: Lowered) -> tuple[tuple[Pair, ...], tuple[Reason, ...]]:
     """The pairs, or the reasons why the designs cannot be paired."""
+    between = [s for s in candidate.segments if s.units and all(map(moves_only, s.units))]
+    candidate = replace(candidate, segments=tuple(s for s in candidate.segments if s not in between))
     wrong = _structure(reference, candidate)
     if wrong:
         return (), wrong
@@ -45,7 +47,7 @@ def pair(reference: Lowered, candidate: Lowered) -> tuple[tuple[Pair, ...], tupl
             at = reference.segments[segment].name if segment < len(reference.segments) else "outputs"
             return (), (Reason("graph.flow", at, f"{name!r} must come from where the reference takes it"),)
         whole |= fresh
-    found: list[Pair] = []
+    found = [Pair(unit.path, None, unit) for s in between for unit in s.units]
     for i, (a, b) in enumerate(zip(reference.segments, candidate.segments, strict=True)):
         if i in whole:
             wanted = _wanted(reference, i) | _wanted(candidate, i)

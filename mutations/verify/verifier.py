@@ -8,8 +8,8 @@ from time import perf_counter
 
 from mutations.verify.cache import Cache, Results
 from mutations.verify.certificate import certificate
-from mutations.verify.degree import bound, degree
-from mutations.verify.execute import VARIANTS, Job, WorkFormula, compare
+from mutations.verify.degree import bound, degree, trials
+from mutations.verify.execute import Job, WorkFormula, compare
 from mutations.verify.pairing import Pair, pair
 from mutations.verify.verdict import Reason, Verdict
 from mutations.verify.work import work_differences
@@ -74,19 +74,22 @@ def verify_lowered(
     job = Job(plain, candidate, seed, candidate.design.schedule.microbatches, work_formula)
     layers = ("static", "executed") if work_formula is None else ("static", "executed", "work")
     found: list[Reason] = []
-    changed: list[Pair] = []
-    for p in pairs:
-        if job.microbatches == 1 and p.reference is not None and identical(p.reference, p.candidate):
-            continue
-        changed.append(p)
-        found.extend(_compared(job, p, cache))
+    changed = [
+        p
+        for p in pairs
+        if job.microbatches > 1 or p.reference is None or not identical(p.reference, p.candidate)
+    ]
+    degrees = [_degree(job, p) for p in changed]
+    counts = [trials(d, len(changed)) for d in degrees]
+    for p, count in zip(changed, counts, strict=True):
+        found.extend(_compared(job, p, count, cache))
     if found:
         return _refused(tuple(found), layers, began)
-    degrees = [_degree(job, p) for p in changed]
-    trials = len(VARIANTS)
-    chance = bound(degrees, trials)
+    chance = bound(degrees, counts)
     milliseconds = (perf_counter() - began) * 1e3
-    record = certificate(plain, candidate, seed, changed, len(pairs), degrees, chance, layers, hashes or {})
+    record = certificate(
+        plain, candidate, seed, changed, len(pairs), degrees, counts, chance, layers, hashes or {}
+    )
     return Verdict(True, (), layers, chance, milliseconds, record)
 
 
@@ -154,12 +157,12 @@ def identical(a: Unit, b: Unit) -> bool:
     return bare(a) == bare(b)
 
 
-def _compared(job: Job, p: Pair, cache: Cache | None) -> tuple[Reason, ...]:
-    context = (*_sized(job, p), job.seed, min(job.microbatches, 2), job.work_formula is not None)
+def _compared(job: Job, p: Pair, count: int, cache: Cache | None) -> tuple[Reason, ...]:
+    context = (*_sized(job, p), job.seed, count, min(job.microbatches, 2), job.work_formula is not None)
     first = p.candidate if p.reference is None else p.reference
     known = _RESULTS.get(first, p.candidate, context, cache)
     if known is None:
-        known = compare(job, p)
+        known = compare(job, p, count)
         _RESULTS.put(first, p.candidate, context, known, cache)
     return known
 

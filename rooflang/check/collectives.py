@@ -64,6 +64,16 @@ def _legal(op: LocalOp, have: Cell, made: Cell) -> bool:
 
 def _crossing(op: LocalOp, where: str) -> Iterator[Problem]:
     source = op.operands[0].tensor
+    arriving = tuple(a for a, _ in op.result.layout)
+    if op.axes != arriving:
+        message = (
+            f"{op.operator} to {op.result.pool!r} must reach the axes ({' '.join(arriving)}), "
+            f"but names ({' '.join(op.axes)})"
+        )
+        yield Problem("placement.collective", where, message, "name the axes of the result's layout")
+    if (op.attribute("dim") == "B") != any(c == Split("B") for _, c in op.result.layout):
+        message = f"{op.operator} must say that it cuts B where it does, but says {op.attribute('dim')!r}"
+        yield Problem("placement.collective", where, message, "name the dimension that is cut")
     partial = [c for _, c in source.layout if isinstance(c, Partial)]
     if op.operator == "combine":
         if not partial or any(c.kind != "sum" for c in partial):

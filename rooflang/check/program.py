@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
+from rooflang.check.boundary import boundaries
 from rooflang.check.collectives import collective
 from rooflang.check.graph import graph
 from rooflang.check.operators import operator
@@ -22,6 +23,7 @@ def check(lowered: Lowered, numbers: bool = True) -> tuple[Problem, ...]:
     found: list[Problem] = []
     for _, unit in lowered.units():
         found.extend(check_unit(unit, lowered.meshes))
+    found.extend(boundaries(lowered))
     found.extend(schedule(lowered))
     if numbers:
         found.extend(_divides(lowered))

@@ -56,7 +56,10 @@ def lower(design: Design) -> Lowered:
         fixed = context.align({n: env[n] for n in carried}, entry, f"{repeat.name}.enter")
         if fixed is not None and segments:
             last = segments[-1]
-            segments[-1] = Segment(last.name, last.count, last.draft, (*last.units, fixed))
+            if last.count > 1 or last.draft:  # once, not after each of its layers
+                segments.append(Segment(f"{repeat.name}.enter", 1, False, (fixed,)))
+            else:
+                segments[-1] = Segment(last.name, last.count, last.draft, (*last.units, fixed))
         back = context.align(leave, entry, f"{repeat.name}.next")
         segments.append(Segment(repeat.name, repeat.count, repeat.draft, (*units, *([back] if back else []))))
         env.update({n: entry[n] for n in carried})
