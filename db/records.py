@@ -131,7 +131,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What became of a design in a search; `reasons` are codes, `detail` one sentence for people."""
+    """What became of a design in a search; `reasons` are codes, `detail` one sentence for people.
+
+    `parent_hash` and `rule` name the step of lineage by which this search came to it: empty for a design that
+    grew from none, None where an older version did not say.
+    """
 
     search_id: str
     design_hash: str
@@ -143,6 +147,8 @@ class Candidate:
     detail: str = ""
     certificate_hash: str | None = None
     gain: float | None = None
+    parent_hash: str | None = None
+    rule: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reasons", tuple(self.reasons))
@@ -280,7 +286,8 @@ class Note:
 class Hypothesis:
     """What is expected of a rule where a resource binds, and what was measured over `trials`.
 
-    `prediction` and `measurement` are relative gains per trial. An empty `rule` or `resource` is any.
+    `prediction` and `measurement` are relative gains per trial. An empty `rule`, `resource` or `model` is any;
+    `search_id` is where it was first stated.
     """
 
     statement: str
@@ -298,7 +305,7 @@ class Hypothesis:
 
     @property
     def hypothesis_id(self) -> str:
-        return _digest([self.statement, self.author, self.rule, self.resource, self.model, self.search_id])
+        return _digest([self.statement, self.author, self.rule, self.resource, self.model])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,6 +167,8 @@ class CandidateRow(Base):
     sequence_number: Mapped[int] = mapped_column(Whole)
     proposer: Mapped[str] = mapped_column(PlainText)
     gain: Mapped[float | None] = mapped_column(Finite)
+    parent_hash: Mapped[str | None] = mapped_column(PlainText)
+    rule: Mapped[str | None] = mapped_column(PlainText)
 
 
 class SectionProofRow(Base):

@@ -1,4 +1,4 @@
-"""Memory: notes, hypotheses, searches of elsewhere, and what rules gained."""
+"""Memory: notes, hypotheses, searches of elsewhere, what rules gained, and whom a candidate grew from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ depends_on: str | None = None
 def upgrade() -> None:
     """Create the tables of memory; what rules gained before is not known and counts as nothing."""
     op.add_column("rule_statistics", sa.Column("gained", sa.Float(53), server_default="0", nullable=False))
+    for name in ("parent_hash", "rule"):
+        op.add_column("candidates", sa.Column(name, sa.Text(), nullable=True))
     op.create_table(
         "notes",
         sa.Column("note_id", sa.String(64), nullable=False),
@@ -53,5 +55,8 @@ def downgrade() -> None:
     """Remove the tables of memory and their data."""
     for table in ("experiences", "hypotheses", "notes"):
         op.drop_table(table)
+    with op.batch_alter_table("candidates") as candidates:
+        for name in ("rule", "parent_hash"):
+            candidates.drop_column(name)
     with op.batch_alter_table("rule_statistics") as statistics:
         statistics.drop_column("gained")
