@@ -17,6 +17,9 @@ def collective(op: LocalOp, where: str) -> Iterator[Problem]:
     if source.pool != op.result.pool:
         yield from _crossing(op, where)
         return
+    if op.operator == "gather_top" and any(isinstance(c, Partial) for _, c in source.layout):
+        message = f"{source.name!r} must be whole scores before the best are picked, but is partial"
+        yield Problem("placement.partial", where, message, "reduce it first")
     axes = dict.fromkeys([*(a for t in (source, op.result) for a, _ in t.layout), *op.axes])
     for axis in axes:
         have, made = cell(source.layout, axis), cell(op.result.layout, axis)

@@ -12,6 +12,7 @@ from rooflang.errors import DesignError, LoweringError, nearest
 from rooflang.layout import Cell, Layout, Partial, Split, axes_of, cell, layout_of, show
 from rooflang.limits import PARTIAL, WHOLE
 from rooflang.lower import convert
+from rooflang.lower.agree import agreed
 from rooflang.lower.decide import Argument, Decision, decide
 from rooflang.lower.parts import Body
 from rooflang.lower.rules import Rules
@@ -208,8 +209,9 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
     decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules) for a in axes}
     # The best of each shard are not enough for groups, nor to add noise to: those see the scores whole.
     if op.operator in ("topk", "sample") and len(arguments) == 1 and op.attribute("groups") is None:
-        arguments = (_gather_top(op, arguments[0], section, state),)
+        arguments = (_gather_top(op, arguments[0], place, section, state),)
         decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules) for a in axes}
+    decisions = dict(agreed(arguments, decisions))
     uses: list[Use] = []
     for position, argument in enumerate(arguments):
         want = {a: decisions[a].needs[position] for a in axes}
@@ -281,12 +283,15 @@ def _append(op: Op, uses: list[Use], decisions: Mapping[str, Decision], section:
     state.env[op.operands[0].name] = version
 
 
-def _gather_top(op: Op, argument: Argument, section: str, state: _State) -> Argument:
+def _gather_top(op: Op, argument: Argument, place: Place, section: str, state: _State) -> Argument:
     """Scores cut along the ranked name: each rank offers its best candidates to the others."""
     tensor = argument.tensor
     axes = tuple(a for a, c in tensor.layout if isinstance(c, Split) and c.dim == argument.over)
     if not axes or argument.foreign:
         return argument
+    if any(isinstance(c, Partial) for _, c in tensor.layout):  # parts of scores have no order
+        whole = {a: c for a, c in tensor.layout if isinstance(c, Split)}
+        tensor = _bring(tensor, whole, place, section, state)
     picks = [d for d in op.dims or () if d not in tensor.dims]
     layout = tuple((a, c) for a, c in tensor.layout if a not in axes)
     result = replace(tensor, name=state.fresh(f"{tensor.name}^"), layout=layout)
