@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rooflang.design import Op, Program, Repeat, Section, State, Statement, Weight
+from rooflang.design import Design, Op, Program, Repeat, Section, State, Statement, Weight
 from rooflang.dtype import index_dim
 from rooflang.operators import Type
 from rooflang.typing import op_type, operand_type
@@ -70,6 +70,12 @@ def kinds(program: Program, *wanted: str) -> dict[str, tuple[Part, ...]]:
         if part.kind in wanted:
             found.setdefault(part.name, []).append(part)
     return {name: tuple(same) for name, same in found.items()}
+
+
+def unit_of(design: Design, section: str) -> str:
+    """The last name of the outermost section with operators around a section: what kernels are given for."""
+    found = next((p.unit for p in parts(design.program) if p.name == section), section)
+    return found.rpartition(".")[2]
 
 
 def _visit(

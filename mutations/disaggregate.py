@@ -73,11 +73,11 @@ _FORMS = ("experts over all axes", "experts over the last axis", "widths over th
 def _pools(design: Design) -> tuple[Site, ...]:
     found: list[Site] = []
     same = kinds(design.program, "experts", "moe", "mlp")
-    for target, _ in design.placement.homes:
-        part = same[target][0] if target in same else None
-        forms = _FORMS if part and part.kind != "mlp" else _FORMS[2:]
+    for target in (t for t, _ in design.placement.homes if t in same):
+        part = same[target][0]
+        forms = _FORMS if part.kind != "mlp" else _FORMS[2:]
         outer = ("outer",) if len(mesh_axes(design)) > 1 else ()
-        tokens = ("all", *outer) if part and part.kind != "experts" else ("",)
+        tokens = ("all", *outer) if part.kind != "experts" else ("",)
         found.extend(site(target, form=f, **({"tokens": t} if t else {})) for f in forms for t in tokens)
     if any(target in same and same[target][0].kind == "moe" for target, _ in design.placement.homes):
         # Shared experts may be cut or not, whatever the routed ones are.

@@ -20,6 +20,9 @@ from rooflang.design import (
     Statement,
     walk,
 )
+from rooflang.errors import RoofLangError
+from rooflang.lower import lower
+from rooflang.lowered import Lowered
 
 Lines = Mapping[str, tuple[str, ...]]
 
@@ -118,6 +121,14 @@ def add_pool(design: Design, name: str, axes: tuple[str, ...]) -> Design:
     pools = design.pools or (Pool("main", device, 1),)
     meshes = (*design.placement.meshes, Mesh(name, tuple((a, 1) for a in axes)))
     return with_placement(design.with_(pools=(*pools, Pool(name, device, 1))), meshes=meshes)
+
+
+def lowered_or_none(design: Design) -> Lowered | None:
+    """The lowered design, or None where its placement cannot be realised."""
+    try:
+        return lower(design)
+    except RoofLangError:
+        return None
 
 
 def fresh(wanted: str, taken: set[str] | frozenset[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mutations.anatomy import Part, parts
+from mutations.anatomy import Part, parts, unit_of
 from mutations.edit import fresh, lines, matches, reads, rewrite, with_program, with_schedule
 from mutations.rule import Documentation, Rule, Site, site
 from rooflang.design import Design, Fusion, Op, Operand, Statement, Weight, walk
@@ -114,7 +114,7 @@ def _merge(design: Design, where: Site) -> Design | None:
     slices = {wanted[0]: (value, *wanted)}
     gone = dict.fromkeys(wanted[1:], ())
     return with_program(
-        _refused(result, _unit(design, where.target), {**gone, **slices}), dims=tuple(dims.items())
+        _refused(result, unit_of(design, where.target), {**gone, **slices}), dims=tuple(dims.items())
     )
 
 
@@ -164,12 +164,6 @@ def _refused(design: Design, unit: str, changes: dict[str, tuple[str, ...]]) -> 
     return with_schedule(design, fusions=tuple(fusions))
 
 
-def _unit(design: Design, section: str) -> str:
-    """The last name of the unit around a section."""
-    found = next((p.unit for p in parts(design.program) if p.name == section), section)
-    return found.rpartition(".")[2]
-
-
 def _merged_sites(design: Design) -> tuple[Site, ...]:
     found: dict[Site, None] = {}
     for part in parts(design.program):
@@ -216,7 +210,7 @@ def _unmerge(design: Design, where: Site) -> Design | None:
     left = {d for _, s in walk(result.program.body) if isinstance(s, Op | Weight) for d in s.dims or ()}
     dims = tuple((d, size) for d, size in result.program.dims if d not in axes or d in left)
     # Slices that are already values of the kernel stand where the product stood.
-    return with_program(_refused(result, _unit(design, where.target), {value: tuple(slices)}), dims=dims)
+    return with_program(_refused(result, unit_of(design, where.target), {value: tuple(slices)}), dims=dims)
 
 
 RULES = (

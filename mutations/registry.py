@@ -7,15 +7,25 @@ from types import ModuleType
 
 from mutations import (
     algebra,
+    apart,
+    cascade,
     collectives,
     context,
+    deferral,
     disaggregate,
     duplicate,
     fusion,
+    gains,
+    gathering,
     merge,
     pingpong,
+    prefetch,
+    recompute,
+    residency,
     sharding,
     streams,
+    two_level,
+    weights,
 )
 from mutations.faults.declared import declared
 from mutations.rule import Rule, RuleError
@@ -24,14 +34,24 @@ from rooflang.errors import nearest
 _FAMILIES: tuple[ModuleType, ...] = (
     sharding,
     context,
+    weights,
     collectives,
+    two_level,
+    deferral,
+    gathering,
     duplicate,
+    recompute,
     disaggregate,
+    apart,
     pingpong,
     streams,
+    prefetch,
     fusion,
+    residency,
     merge,
     algebra,
+    gains,
+    cascade,
 )
 
 

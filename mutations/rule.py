@@ -15,7 +15,7 @@ from rooflang.design import Design
 from rooflang.errors import RoofLangError
 
 RESOURCES: Final = frozenset(
-    ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out", "latency", "capacity")
+    ("matrix", "vector", "exponential", "memory", "scale-up", "scale-out", "host", "latency", "capacity")
 )
 
 

@@ -104,10 +104,11 @@ def _factors(design: Design) -> tuple[Site, ...]:
 
 
 def _factor(design: Design, where: Site) -> Design | None:
+    return factored(design, where.target) if where in _factors(design) else None
+
+
+def factored(design: Design, axis: str) -> Design:
     """`a` becomes `a` and, inside it, a new axis; both cut what it cut."""
-    if where not in _factors(design):
-        return None
-    axis = where.target
     inner = fresh(axis + "i", set(all_axes(design)))
 
     def twice(axes: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,15 +122,19 @@ def _factor(design: Design, where: Site) -> Design | None:
     return with_placement(design, meshes=meshes, shards=shards)
 
 
-def _alike(design: Design) -> tuple[Site, ...]:
-    """Neighbouring axes that cut the same everywhere."""
-    found: list[Site] = []
+def neighbours(design: Design) -> tuple[tuple[str, str], ...]:
+    """Neighbouring axes (outer, inner) that cut the same everywhere."""
+    found: list[tuple[str, str]] = []
     for mesh in design.placement.meshes:
         names = [a for a, _ in mesh.axes if a != design.placement.pipeline]
         for outer, inner in pairwise(names):
             if all(_adjacent(s, outer, inner) for s in design.placement.shards):
-                found.append(site(outer, inner=inner))
+                found.append((outer, inner))
     return tuple(found)
+
+
+def _alike(design: Design) -> tuple[Site, ...]:
+    return tuple(site(outer, inner=inner) for outer, inner in neighbours(design))
 
 
 def _adjacent(shard: Shard, outer: str, inner: str) -> bool:

@@ -188,8 +188,11 @@ def _routed(
     if operator == "add" and (spread is None or not all(_chosen_alike(a, axis, tag) for a in arguments)):
         return None
     picks = spread.picks if spread else ()
-    # Where every rank knows the choice, or has the values, nothing is dispatched.
-    known = spread is not None and spread.ids is not None and cell(spread.ids, axis) is None
+    # Where every rank knows the choice, or has the values, nothing is dispatched. A choice of cache rows that
+    # is made on another pool is sent to every rank.
+    known = spread is not None and (
+        cell(spread.ids, axis) is None if spread.ids is not None else spread.tensor.kind == "state"
+    )
     whole = known or any(
         not a.stationary and not a.foreign and a.cell(axis) is None and "B" in a.dims and a is not spread
         for a in arguments

@@ -9,7 +9,7 @@ from functools import lru_cache
 from rooflang.design import Input, Op, Operand, Section, State, Statement, Weight
 from rooflang.dtype import index_dim
 from rooflang.errors import DesignError, LoweringError, nearest
-from rooflang.layout import Cell, Layout, Partial, Split, axes_of, cell, layout_of, show
+from rooflang.layout import REPLICATED, Cell, Layout, Partial, Split, axes_of, cell, layout_of, show
 from rooflang.limits import PARTIAL, WHOLE
 from rooflang.lower import convert
 from rooflang.lower.agree import agreed
@@ -87,7 +87,7 @@ def lower_unit(
     for name in wanted:
         _finish(name, state)
     outputs = tuple((n, state.env[n]) for n in wanted if n in state.env and state.env[n] is not given.get(n))
-    read = tuple((n, t) for n, t in inputs if n in state.used)
+    read = tuple((n, state.used[n]) for n, _ in inputs if n in state.used)
     return Unit(
         "", state.places[""].pool, tuple(state.ops), read, outputs, tuple(state.weights), tuple(state.states),
         tuple(state.routings.values()), conditions_of(state.ops, state.weights, state.states),
@@ -175,6 +175,10 @@ def _argument(
     operand: Operand, place: Place, state: _State, where: str
 ) -> tuple[Argument, Tensor | None, Type]:
     tensor = _fetch(operand.name, state, where)
+    if tensor.kind == "input" and tensor.pool != place.pool:
+        # What is given from outside is given where it is read.
+        tensor = replace(tensor, pool=place.pool, layout=REPLICATED)
+        state.used[operand.name] = tensor
     foreign = tensor.pool != place.pool
     if foreign and tensor.kind != "value":
         raise LoweringError(
@@ -251,11 +255,17 @@ def _as_written(
         said = next(known, WHOLE)
         have = cells[axis]
         if said == PARTIAL:
-            if isinstance(have, Partial) and have.kind == "sum" and have.routed is None:
+            if isinstance(have, Partial) and have.kind == "sum" and not _by_experts(have, state):
                 deferred.append(axis)
         else:
             cells[axis] = None if said == WHOLE else Split(said)
     return cells, tuple(deferred)
+
+
+def _by_experts(have: Partial, state: _State) -> bool:
+    """Whether a partial sum is spread by a choice of experts, whose rows go back to where they came from."""
+    route = state.routings.get(have.routed or "")
+    return have.routed is not None and (route is None or not route.of_state)
 
 
 def _local(

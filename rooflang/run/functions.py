@@ -121,7 +121,9 @@ def norm(local: Local, op: LocalOp) -> Value:
         square = arithmetic.reduce(arithmetic.mul(x.data[:1], x.data[:1]).sum(axis=axis, keepdims=True))
         # The mean depends on how many entries there are, so the length is part of what is hashed.
         length = np.full_like(square[0], x.data.shape[axis])
-        data = arithmetic.hash(key(op), x.data[0], square[0], length, *(g[0] for g in gain))
+        data = arithmetic.hash(key(op), x.data[0], square[0], length)
+        for g in gain:
+            data = arithmetic.mul(data, g)
         return finish(local, op, data, mask, rules)
     square = (x.data * x.data).sum(axis=axis, keepdims=True)
     eps = float(op.attribute("eps") or 1e-6)
