@@ -136,6 +136,11 @@ def best_discovery(problem: Problem, store: SearchStore, archive: Archive) -> Di
     gain, old, new = simultaneous_gain(archive.baseline, archive.frontier)
     if old is None or new is None or gain <= 0:
         return None
+    return discovery_of(problem, store, gain, old, new)
+
+
+def discovery_of(problem: Problem, store: SearchStore, gain: float, old: Point, new: Point) -> Discovery:
+    """Everything about a stored point that beats one of the baseline; the store must know its search."""
     structure = store.design(new.design)
     found = concrete(structure, new.configuration, problem.accelerator.name)
     simulated = simulated_gain(problem, (store.design(old.design), old), (structure, new))

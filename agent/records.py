@@ -74,7 +74,9 @@ class Writer:
         self._count(tx, result)
         certificate = None
         if outcome.judgement is not None:
-            certificate = tx.save_certificate(self._certificate(item.structure_hash, outcome.judgement))
+            certificate = tx.save_certificate(
+                certificate_of(self.reference_hash, item.structure_hash, outcome.judgement)
+            )
         if outcome.status == "accepted":
             tx.save_evaluation(
                 Evaluation(
@@ -111,20 +113,22 @@ class Writer:
                 search_id=self.search_id,
             )
 
-    def _certificate(self, structure: str, judgement: Judgement) -> db.Certificate:
-        from db import Certificate
 
-        hashes = {"reference": self.reference_hash, "candidate": structure}
-        body = {**judgement.certificate, "hashes": hashes, "reasons": [list(r) for r in judgement.reasons]}
-        named = [self.reference_hash, structure, verifier_version(), judgement.accepted, body]
-        return Certificate(
-            certificate_hash=hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest(),
-            verdict="accepted" if judgement.accepted else "refused",
-            reference_structure_hash=self.reference_hash,
-            candidate_structure_hash=structure,
-            verifier_version=verifier_version(),
-            body=body,
-        )
+def certificate_of(reference: str, structure: str, judgement: Judgement) -> db.Certificate:
+    """What the verifier said of a pair of structures, named by their hashes, as it is stored."""
+    from db import Certificate
+
+    hashes = {"reference": reference, "candidate": structure}
+    body = {**judgement.certificate, "hashes": hashes, "reasons": [list(r) for r in judgement.reasons]}
+    named = [reference, structure, verifier_version(), judgement.accepted, body]
+    return Certificate(
+        certificate_hash=hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest(),
+        verdict="accepted" if judgement.accepted else "refused",
+        reference_structure_hash=reference,
+        candidate_structure_hash=structure,
+        verifier_version=verifier_version(),
+        body=body,
+    )
 
 
 def lineage_of(item: Entry, outcome: Outcome) -> db.Lineage | None:

@@ -119,6 +119,19 @@ def document(
     return {**found, **(more or {})}
 
 
+_BY_STATUS = {
+    400: "bad_request", 404: "not_found", 405: "method_not_allowed", 406: "not_acceptable",
+    408: "body_timeout", 413: "body_too_large", 415: "unsupported_media_type", 422: "invalid",
+}  # fmt: skip
+
+
+def http_refusal(error: Any) -> Refusal:
+    """The refusal of an HTTP error that says its status."""
+    status = int(error.status_code)
+    code = _BY_STATUS.get(status, "bad_request" if status < 500 else "fault")
+    return Refusal(code, str(error.detail)[:300], headers=dict(error.headers or {}))
+
+
 def refusal_of(error: BaseException) -> Refusal | None:
     """What a known error of the packages below is answered with; None for a fault of our own."""
     if isinstance(error, Refusal):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
-from db.records import Answer
+from db.records import Answer, JsonObject
 from db.repositories.store import Store, from_record, insert_once, rows, to_record
 from db.schema import AnswerRow
 
@@ -18,6 +18,17 @@ class Answers(Store):
         """Keep an answer; True if it was new."""
         with self._writing() as session:
             return insert_once(session, AnswerRow, from_record(answer))
+
+    def complete_answer(self, key: str, status: int, headers: JsonObject, body: str) -> None:
+        """Fill in an answer that was reserved with the status 0."""
+        statement = update(AnswerRow).where(AnswerRow.key == key, AnswerRow.status == 0)
+        with self._writing() as session:
+            session.execute(statement.values(status=status, headers=dict(headers), body=body))
+
+    def remove_answer(self, key: str) -> None:
+        """Forget a reserved answer, so that the request can be done again."""
+        with self._writing() as session:
+            session.execute(delete(AnswerRow).where(AnswerRow.key == key, AnswerRow.status == 0))
 
     def find_answer(self, key: str) -> Answer | None:
         """The answer under a key, or None."""

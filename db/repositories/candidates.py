@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from db.records import Candidate, CandidateStatus, ReasonCount
 from db.repositories.store import Insert, Store, execute, from_record, insert, rows, to_record
-from db.schema import Base, CandidateRow
+from db.schema import Base, CandidateRow, DesignRow
 
 
 @cache
@@ -67,6 +67,23 @@ class Candidates(Store):
         )
         with self._reading() as session:
             return tuple(to_record(Candidate, row) for row in rows(session, statement))
+
+    def list_discoveries(
+        self, *, search_id: str | None = None, above: float = 0.0, offset: int = 0, limit: int | None = None
+    ) -> tuple[tuple[Candidate, str], ...]:
+        """Accepted candidates with a gain above this one, largest first, each with its design's summary."""
+        statement = (
+            select(CandidateRow, DesignRow.summary)
+            .join(DesignRow, DesignRow.design_hash == CandidateRow.design_hash)
+            .where(CandidateRow.status == "accepted", CandidateRow.gain > above)
+            .order_by(CandidateRow.gain.desc(), CandidateRow.search_id, CandidateRow.design_hash)
+            .offset(offset)
+            .limit(limit)
+        )
+        if search_id is not None:
+            statement = statement.where(CandidateRow.search_id == search_id)
+        with self._reading() as session:
+            return tuple((to_record(Candidate, row), text) for row, text in session.execute(statement))
 
     def seen_designs(self, search_id: str) -> frozenset[str]:
         """The hashes of every design that the search recorded, so that none is tried twice."""

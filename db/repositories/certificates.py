@@ -7,7 +7,16 @@ from sqlalchemy.orm import Session
 
 from db.errors import ConflictError
 from db.records import Certificate, JsonObject
-from db.repositories.store import Store, find_by_prefix, from_record, insert_once, rows, to_record
+from db.repositories.store import (
+    Older,
+    Store,
+    find_by_prefix,
+    from_record,
+    insert_once,
+    older,
+    rows,
+    to_record,
+)
 from db.schema import CertificateRow, SectionProofRow
 
 
@@ -42,6 +51,19 @@ class Certificates(Store):
             return to_record(
                 Certificate, find_by_prefix(session, CertificateRow, column, prefix, "certificate")
             )
+
+    def list_certificates(
+        self, *, structure_hash: str | None = None, before: Older | None = None, limit: int | None = None
+    ) -> tuple[Certificate, ...]:
+        """Certificates, newest first; a page continues `before` the last one's time and hash."""
+        time, name = CertificateRow.created_at, CertificateRow.certificate_hash
+        statement = select(CertificateRow).order_by(time.desc(), name).limit(limit)
+        if structure_hash is not None:
+            statement = statement.where(CertificateRow.candidate_structure_hash == structure_hash)
+        if before is not None:
+            statement = statement.where(older(time, name, before))
+        with self._reading() as session:
+            return tuple(to_record(Certificate, row) for row in rows(session, statement))
 
     def find_certificate(
         self, reference_structure_hash: str, candidate_structure_hash: str, verifier_version: str

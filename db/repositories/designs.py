@@ -5,7 +5,16 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from db.records import Design, Lineage
-from db.repositories.store import Store, find_by_prefix, from_record, insert_once, rows, to_record
+from db.repositories.store import (
+    Older,
+    Store,
+    find_by_prefix,
+    from_record,
+    insert_once,
+    older,
+    rows,
+    to_record,
+)
 from db.schema import DesignRow, LineageRow
 
 
@@ -31,9 +40,14 @@ class Designs(Store):
             return to_record(Design, found[0]) if found else None
 
     def list_designs(
-        self, *, model: str | None = None, structure_hash: str | None = None, limit: int | None = None
+        self,
+        *,
+        model: str | None = None,
+        structure_hash: str | None = None,
+        before: Older | None = None,
+        limit: int | None = None,
     ) -> tuple[Design, ...]:
-        """Designs, newest first."""
+        """Designs, newest first; a page continues `before` the last one's time and hash."""
         statement = (
             select(DesignRow).order_by(DesignRow.created_at.desc(), DesignRow.design_hash).limit(limit)
         )
@@ -41,6 +55,8 @@ class Designs(Store):
             statement = statement.where(DesignRow.model == model)
         if structure_hash is not None:
             statement = statement.where(DesignRow.structure_hash == structure_hash)
+        if before is not None:
+            statement = statement.where(older(DesignRow.created_at, DesignRow.design_hash, before))
         with self._reading() as session:
             return tuple(to_record(Design, row) for row in rows(session, statement))
 
@@ -66,6 +82,16 @@ class Designs(Store):
                 generation = sorted({step.parent_hash for step in found} - met)
                 met.update(generation)
         return tuple(steps)
+
+    def parents(self, design_hash: str) -> tuple[Lineage, ...]:
+        """The steps that end at a design."""
+        statement = (
+            select(LineageRow)
+            .where(LineageRow.child_hash == design_hash)
+            .order_by(LineageRow.parent_hash, LineageRow.rule)
+        )
+        with self._reading() as session:
+            return tuple(to_record(Lineage, row) for row in rows(session, statement))
 
     def children(self, design_hash: str) -> tuple[Lineage, ...]:
         """The steps that start from a design."""

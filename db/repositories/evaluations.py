@@ -30,6 +30,17 @@ class Evaluations(Store):
             found = rows(session, statement.where(EvaluationRow.design_hash == design_hash))
             return _evaluation(found[0]) if found else None
 
+    def evaluations_of(self, design_hash: str) -> tuple[Evaluation, ...]:
+        """The evaluations of a design under all conditions, newest first."""
+        statement = (
+            select(EvaluationRow)
+            .where(EvaluationRow.design_hash == design_hash)
+            .order_by(EvaluationRow.created_at.desc(), EvaluationRow.scenario_hash, EvaluationRow.device_hash,
+                      EvaluationRow.setting, EvaluationRow.clock)
+        )  # fmt: skip
+        with self._reading() as session:
+            return tuple(_evaluation(row) for row in rows(session, statement))
+
     def list_evaluations(self, search_id: str, conditions: Conditions) -> tuple[Evaluation, ...]:
         """The evaluations of a search's accepted candidates, in the order of proposal."""
         statement = (
@@ -58,6 +69,19 @@ class Evaluations(Store):
         with self._writing() as session:
             return insert_once(session, BaselineRow, _flat(baseline))
 
+    def list_baselines(self, *, model: str | None = None, limit: int | None = None) -> tuple[Baseline, ...]:
+        """Baselines, newest first."""
+        statement = select(BaselineRow).order_by(
+            BaselineRow.created_at.desc(),
+            BaselineRow.scenario_hash,
+            BaselineRow.device_hash,
+            BaselineRow.count,
+        )
+        if model is not None:
+            statement = statement.where(BaselineRow.model == model)
+        with self._reading() as session:
+            return tuple(_baseline(row) for row in rows(session, statement.limit(limit)))
+
     def get_baseline(self, model: str, count: int, conditions: Conditions) -> Baseline | None:
         """The cached baseline, or None."""
         statement = _under(select(BaselineRow), BaselineRow, conditions).where(
@@ -67,14 +91,7 @@ class Evaluations(Store):
             found = rows(session, statement)
             if not found:
                 return None
-            row = found[0]
-            return Baseline(
-                model=row.model,
-                count=row.count,
-                conditions=conditions,
-                points=row.points,
-                created_at=row.created_at,
-            )
+            return _baseline(found[0])
 
 
 def pareto(points: Iterable[FrontierPoint], x: str, y: str) -> tuple[FrontierPoint, ...]:
@@ -118,14 +135,28 @@ def _under(statement: Select[_Row], kind: type[_Row], conditions: Conditions) ->
 def _evaluation(row: EvaluationRow) -> Evaluation:
     return Evaluation(
         design_hash=row.design_hash,
-        conditions=Conditions(
-            scenario_hash=row.scenario_hash,
-            device_hash=row.device_hash,
-            evaluator_version=row.evaluator_version,
-            setting=row.setting,
-            clock=row.clock,
-        ),
+        conditions=_conditions(row),
         points=row.points,
         seconds=row.seconds,
         created_at=row.created_at,
+    )
+
+
+def _baseline(row: BaselineRow) -> Baseline:
+    return Baseline(
+        model=row.model,
+        count=row.count,
+        conditions=_conditions(row),
+        points=row.points,
+        created_at=row.created_at,
+    )
+
+
+def _conditions(row: EvaluationRow | BaselineRow) -> Conditions:
+    return Conditions(
+        scenario_hash=row.scenario_hash,
+        device_hash=row.device_hash,
+        evaluator_version=row.evaluator_version,
+        setting=row.setting,
+        clock=row.clock,
     )

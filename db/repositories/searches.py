@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, select, update
 
 from db.errors import SearchTakenError
 from db.records import JsonObject, Search, SearchState
-from db.repositories.store import Store, find_by_prefix, insert_once, rows, to_record
+from db.repositories.store import Older, Store, find_by_prefix, insert_once, older, rows, to_record
 from db.schema import SearchRow
 
 STALE_AFTER_SECONDS = 15.0
@@ -96,12 +96,21 @@ class Searches(Store):
             return to_record(Search, found[0]) if found else None
 
     def list_searches(
-        self, *, state: SearchState | None = None, limit: int | None = None
+        self,
+        *,
+        state: SearchState | None = None,
+        model: str | None = None,
+        before: Older | None = None,
+        limit: int | None = None,
     ) -> tuple[Search, ...]:
-        """Searches, newest first."""
+        """Searches, newest first; a page continues `before` the last one's time and identifier."""
         statement = select(SearchRow).order_by(SearchRow.created_at.desc(), SearchRow.id).limit(limit)
         if state is not None:
             statement = statement.where(SearchRow.state == state)
+        if model is not None:
+            statement = statement.where(SearchRow.model == model)
+        if before is not None:
+            statement = statement.where(older(SearchRow.created_at, SearchRow.id, before))
         with self._reading() as session:
             return tuple(to_record(Search, row) for row in rows(session, statement))
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Select, Table, Text, literal, select
+from sqlalchemy import ColumnElement, Select, Table, Text, and_, literal, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -115,6 +115,16 @@ def find_by_prefix(
             f"a prefix must name one {noun}, but {wanted} begins {first} and {second}; give more digits"
         )
     return found[0]
+
+
+Older = tuple[datetime, str]
+"""The time and name of the last item of a page; the next page goes on from there."""
+
+
+def older(time: Any, name: Any, before: Older) -> ColumnElement[bool]:
+    """What follows in the order of falling time and rising name."""
+    when, last = before
+    return or_(time < when, and_(time == when, name > last))
 
 
 def starts_with(column: InstrumentedAttribute[str], prefix: str) -> ColumnElement[bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,8 @@ from agent.archive import point_from_json
 from agent.gaps import Gap, gaps
 from agent.problem import Problem
 from agent.store import SearchStore
+from agent.stored import problem_of
 from evaluator.frontier import Point, hypervolume_gain, simultaneous_gain
-from evaluator.scenario import Scenario
 from rooflang.design import Design
 from rooflang.parser import parse
 from seis.cli.problems import UsageError
@@ -62,7 +61,7 @@ class Stored:
 def read(database: db.Database, name: str | None) -> Stored:
     """The newest search, or that of this id or of this model. Raises UsageError where there is none."""
     search = _choose(database, name)
-    problem = _problem(search)
+    problem = problem_of(search)
     conditions = SearchStore(database, problem).conditions
     if conditions.scenario_hash != search.scenario_hash:
         raise UsageError(
@@ -89,18 +88,6 @@ def _choose(database: db.Database, name: str | None) -> db.Search:
         if match:
             return match[0]
     return database.get_search(name)
-
-
-def _problem(search: db.Search) -> Problem:
-    facts: Mapping[str, Any] = search.scenario
-    acceptance = facts.get("acceptance")
-    scenario = Scenario(
-        facts["context"], tuple(acceptance) if acceptance is not None else None, facts["routing"]
-    )
-    return Problem(
-        search.model, search.device, search.count, scenario, search.setting, search.clock, search.seed,
-        facts.get("kv", "served"),
-    )  # fmt: skip
 
 
 def titles(database: db.Database, points: tuple[Point, ...]) -> dict[str, str]:

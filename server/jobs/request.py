@@ -94,18 +94,18 @@ class JobRequest(Strict):
     name: Name | None = Field(None, description="What the model of a text or config is to be called.")
     device: Name = Field("b300-sxm", description="A catalogued device or system, or its unique beginning.")
     count: int = Field(64, ge=1, le=65_536, description="Devices of the cluster.")
-    scenario: ScenarioIn = ScenarioIn()  # type: ignore[call-arg]
+    scenario: ScenarioIn = ScenarioIn()
     setting: Literal["achievable", "physical"] = "achievable"
     clock: Literal["limit", "overlapped", "serial"] = "overlapped"
     kv: Literal["served", "bf16"] = Field("served", description="Storage of a catalogued model's caches.")
     objectives: list[Objective] = Field(
         ["simultaneous_gain"], min_length=1, max_length=5, description="The best point of each is reported."
     )
-    constraints: Constraints = Constraints()  # type: ignore[call-arg]
+    constraints: Constraints = Constraints()
     proposers: list[Proposer] | None = Field(
         None, min_length=1, max_length=3, description="Who proposes structures; all of them by default."
     )
-    budget: BudgetIn = BudgetIn()  # type: ignore[call-arg]
+    budget: BudgetIn = BudgetIn()
     seed: int = Field(0, ge=0, le=2**31 - 1)
     priority: int = Field(0, ge=-1000, le=1000, description="Jobs of a higher one are run first.")
 
