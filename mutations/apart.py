@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from mutations.anatomy import Part, kinds, parts
 from mutations.edit import (
@@ -86,6 +87,7 @@ def _indexers(design: Design) -> dict[str, list[tuple[Part, tuple[str, ...]]]]:
     return found
 
 
+@lru_cache(maxsize=64)
 def _indexer_sites(design: Design) -> tuple[Site, ...]:
     found = [
         site(name, axes=axes)
@@ -129,6 +131,7 @@ def _head_lines(design: Design, target: str, named: dict[str, str]) -> Lines:
     return {**({"B": (named["xb"],)} if "xb" in named else {}), **wide}
 
 
+@lru_cache(maxsize=64)
 def _heads(design: Design) -> tuple[Site, ...]:
     if len(design.pools) > 1:
         return ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mutations.anatomy import Part, parts
 from mutations.edit import lines, lowered_or_none, reads, with_lines
 from mutations.rule import Documentation, Rule, Site, site
@@ -34,6 +36,7 @@ def _read_linearly(part: Part, value: str) -> bool:
     )
 
 
+@lru_cache(maxsize=64)
 def _places(design: Design) -> tuple[Site, ...]:
     by_path = {p.path: p for p in parts(design.program)}
     found: dict[Site, None] = {}

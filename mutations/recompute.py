@@ -43,7 +43,7 @@ def _places(design: Design) -> tuple[Site, ...]:
     found: dict[Site, None] = {}
     for part in parts(design.program):
         for at, op in _single(part):
-            users = _readers(part, op.result)
+            users = [(i, user) for i, user in _readers(part, op.result) if i > at]
             if len(users) < 2 or lines(design, op.result) or lines(design, f"{part.name}.{op.result}"):
                 continue
             for end, user in users[1:]:
@@ -60,12 +60,15 @@ def _again(design: Design, where: Site) -> Design | None:
     copy = fresh(f"{value}_2", names)
 
     def change(_: str, body: tuple[Statement, ...]) -> tuple[Statement, ...] | None:
-        op = next((s for s in body if isinstance(s, Op) and s.result == value), None)
-        user = next((s for s in body if isinstance(s, Op) and s.result == reader and value in reads(s)), None)
-        if op is None or user is None:
+        at = next((i for i, s in enumerate(body) if isinstance(s, Op) and s.result == value), len(body))
+        users = [
+            i for i, s in enumerate(body) if i > at and isinstance(s, Op) and value in reads(s)
+        ]  # fmt: skip
+        end = next((i for i in users[1:] if _result(body[i]) == reader), None)
+        op, user = (body[at], body[end]) if end is not None else (None, None)
+        if end is None or not isinstance(op, Op) or not isinstance(user, Op):
             return None
-        at, end = body.index(op), body.index(user)
-        if at > end or not _unchanged(body, set(reads(op)), at, end):
+        if not _unchanged(body, set(reads(op)), at, end):
             return None
         return (*body[:end], replace(op, result=copy), _reading(user, value, copy), *body[end + 1 :])
 
@@ -73,6 +76,10 @@ def _again(design: Design, where: Site) -> Design | None:
     return (
         None if result is None else _kernels(result, unit_of(design, where.target), {reader: (copy, reader)})
     )
+
+
+def _result(statement: Statement) -> str:
+    return statement.result if isinstance(statement, Op) else ""
 
 
 def _reading(op: Op, old: str, new: str) -> Op:

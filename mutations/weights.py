@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from mutations.anatomy import Part, parts
 from mutations.edit import all_axes, lines, lowered_or_none, mesh_axes, with_lines
@@ -12,9 +13,6 @@ from rooflang.layout import Split, cell
 from rooflang.limits import WHOLE
 from rooflang.lower import lower
 from rooflang.lowered import Tensor
-
-_SMALLEST = 8
-"""A dimension shorter than this is not worth cutting."""
 
 
 def _product(part: Part, weight: str) -> Op | None:
@@ -53,16 +51,19 @@ def _choices(design: Design) -> Iterator[Site]:
 
 def _wide(design: Design, tensor: Tensor) -> tuple[str, ...]:
     sizes = design.program.sizes
-    return tuple(d for d in tensor.dims if (sizes[d].constant or 0) >= _SMALLEST)
+    return tuple(d for d in tensor.dims if (sizes[d].constant or 0) > 1)
 
 
+@lru_cache(maxsize=64)
 def _places(design: Design) -> tuple[Site, ...]:
-    return tuple(dict.fromkeys(_choices(design)))
+    return tuple(w for w in dict.fromkeys(_choices(design)) if _recut(design, w) is not None)
 
 
 def _cut(design: Design, where: Site) -> Design | None:
-    if where not in _places(design):
-        return None
+    return _recut(design, where) if where in dict.fromkeys(_choices(design)) else None
+
+
+def _recut(design: Design, where: Site) -> Design | None:
     axis, wanted = where.get("axis"), where.get("cut")
     own = {d: tuple(a for a in axes if a != axis) for d, axes in lines(design, where.target).items()}
     plain = with_lines(design, where.target, own)

@@ -92,7 +92,14 @@ def returns(inverse: Rule, result: Design, source: Design, before: str) -> bool:
 def alike(design: Design) -> object:
     p, s = design.placement, design.schedule
     fusions = frozenset((f.target, frozenset(f.values)) for f in s.fusions)
-    numbers = (s.microbatches, s.overlap_links, s.streams, s.prefetch, s.cascade, p.tiers)
+    numbers = (
+        s.microbatches,
+        s.overlap_links,
+        s.streams,
+        s.cascade,
+        frozenset(s.prefetch),
+        frozenset(p.tiers),
+    )
     return design.pools, p.meshes, frozenset(p.shards), p.homes, p.pipeline, fusions, numbers
 
 
