@@ -1,0 +1,1 @@
+"""Executors over several machines."""
