@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help search test lint bench clean
+.PHONY: help search test lint bench gate clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,6 +33,9 @@ lint: $(DEV_STAMP) ## check style, types and the direction of imports
 
 bench: $(DEV_STAMP) ## print timings
 	@for name in evaluate_grid simulate baseline verify search; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+gate: $(DEV_STAMP) ## inject faults into every rule on every model family (ARGS="--log FILE" can be resumed)
+	@$(BIN)/python -m tests.mutations.gate $(ARGS)
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

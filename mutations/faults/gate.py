@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mutations.faults.fault import Fault
 from mutations.faults.judge import CAUGHT, EQUIVALENT, REAL, Judgement, judge
 from mutations.faults.kinds import FAULTS
+from mutations.registry import rule as named
 from mutations.rule import Rule, Site
 from mutations.verify.verifier import verify_lowered
 from rooflang.design import Design
@@ -42,15 +43,25 @@ class Injected:
 
 
 def case(rule: Rule, workload: str, reference: Design, starts: Sequence[Design], seed: int) -> Case | None:
-    """The rule at a site of one of the designs, both chosen by the seed; None if it has no site in any."""
+    """The rule at a site of one of the designs, or of what its inverse makes of one, chosen by the seed;
+    None if it has no site in any."""
     rng = random.Random(f"{rule.name}/{workload}/{seed}")
-    for start in rng.sample(list(starts), len(starts)):
-        sites = rule.sites(start)
+    order = rng.sample(list(starts), len(starts))
+    inverse = None if rule.inverse is None else named(rule.inverse)
+    for source in (*order, *_made(inverse, order, rng)):
+        sites = rule.sites(source)
         if sites:
             where = rng.choice(sites)
-            result = lower(rule.apply(start, where))
-            return Case(rule.name, workload, where, reference, result, _changed(lower(start), result))
+            result = lower(rule.apply(source, where))
+            return Case(rule.name, workload, where, reference, result, _changed(lower(source), result))
     return None
+
+
+def _made(inverse: Rule | None, starts: Sequence[Design], rng: random.Random) -> Iterator[Design]:
+    for start in starts if inverse is not None else ():
+        sites = inverse.sites(start) if inverse is not None else ()
+        if sites and inverse is not None:
+            yield inverse.apply(start, rng.choice(sites))
 
 
 def _changed(before: Lowered, after: Lowered) -> tuple[Unit, ...]:

@@ -10,7 +10,7 @@ from mutations.verify.pairing import Pair
 from rooflang.lowered import Lowered
 from rooflang.run import CONTEXT, PRIMES
 
-VERSION = 1
+VERSION = 2
 ASSUMPTIONS = (
     "Schwartz-Zippel covers polynomials and quotients in random residues; each size assignment counts as one "
     "trial, and a difference is assumed to show at test sizes of both assignments",

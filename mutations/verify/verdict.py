@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mutations.verify.codes import CODES
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -13,6 +15,13 @@ class Reason:
     code: str
     where: str
     message: str
+    hint: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do instead: the reason's own hint, or that of its code."""
+        known = CODES.get(self.code)
+        return self.hint or (known.hint if known else "")
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message} [{self.code}]"

@@ -66,7 +66,9 @@ def verify_lowered(
     plain = _lowered_alone(reference)
     problems = check(candidate, numbers=False)
     if problems:
-        return _refused(tuple(Reason(p.code, p.where, p.message) for p in problems), ("static",), began)
+        return _refused(
+            tuple(Reason(p.code, p.where, p.message, p.hint) for p in problems), ("static",), began
+        )
     pairs, wrong = pair(plain, candidate)
     wrong = (*_sizes(plain, candidate), *_constants(candidate), *wrong)
     if wrong:

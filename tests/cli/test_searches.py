@@ -28,7 +28,8 @@ def test_verify_accepts_and_refuses(seis: Seis, tmp_path: Path) -> None:
     other = seis("verify", "llama-3.1-70b", "b.roof", "--json")
     assert other.code == 1
     assert other.document["verdict"] == "refused"
-    assert all(set(r) == {"code", "where", "message"} for r in other.document["reasons"])
+    assert all(set(r) == {"code", "where", "message", "hint"} for r in other.document["reasons"])
+    assert all(r["hint"] for r in other.document["reasons"])
     assert "refused" in seis("verify", "llama-3.1-70b", "b.roof").out
 
 
