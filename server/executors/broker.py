@@ -75,6 +75,8 @@ def _do(store: Any, prefix: str, search: str, chunk: str) -> None:
         found = [attempt(function, context, item) for item in pickle.loads(items)]
         store.rpush(answers, pickle.dumps((chunk, found)))
     store.expire(answers, KEPT_SECONDS)
+    if not store.exists(key(prefix, search, "job")):
+        store.delete(answers)  # whoever waited has gone meanwhile
 
 
 @lru_cache(maxsize=2)

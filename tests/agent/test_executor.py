@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from agent import Executor, Failure, InlineExecutor, ProcessExecutor, WorkerError
+from server.executors.remote import DramatiqExecutor
+from tests.redis_server import redis_server, redis_workers
 
 
 def scaled(context: int, item: int) -> int:
@@ -43,13 +46,37 @@ def whoami(context: float, item: int) -> int:
     return os.getpid()
 
 
-@pytest.fixture(params=["inline", "processes", "processes, long chunks"])
+@pytest.fixture(scope="module")
+def queue() -> Iterator[tuple[str, str]]:
+    """(URL, prefix) of a Redis with two workers that are missed after a second."""
+    with redis_server() as url, redis_workers(url, "seis-test"):
+        yield url, "seis-test"
+
+
+def _remote(request: pytest.FixtureRequest, chunk: int) -> Executor:
+    url, prefix = request.getfixturevalue("queue")
+    return DramatiqExecutor(url, prefix, workers=2, chunk=chunk)
+
+
+@pytest.fixture(
+    params=["inline", "processes", "processes, long chunks", pytest.param("redis", marks=pytest.mark.redis)]
+)
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     made: Executor = InlineExecutor()
-    if request.param != "inline":
+    if request.param == "redis":
+        made = _remote(request, 4)
+    elif request.param != "inline":
         made = ProcessExecutor(2, chunk=1 if request.param == "processes" else 4)
     with made:
         yield made
+
+
+@pytest.fixture(params=["processes", pytest.param("redis", marks=pytest.mark.redis)])
+def apart(request: pytest.FixtureRequest) -> Callable[[int], Executor]:
+    """Makes executors whose workers are processes of their own, by the length of their chunks."""
+    if request.param == "redis":
+        return lambda chunk: _remote(request, chunk)
+    return lambda chunk: ProcessExecutor(2, chunk=chunk)
 
 
 def test_answers_are_in_order_and_each_is_announced_once(executor: Executor) -> None:
@@ -81,33 +108,50 @@ def test_an_error_of_the_caller_passes_through(executor: Executor) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 4])
-def test_an_item_that_kills_its_worker_fails_alone(chunk: int) -> None:
-    with ProcessExecutor(2, chunk=chunk) as pool:
-        for _ in range(2):
+def test_an_item_that_kills_its_worker_fails_alone(apart: Callable[[int], Executor], chunk: int) -> None:
+    with apart(chunk) as pool:
+        for _ in range(2 if isinstance(pool, ProcessExecutor) else 1):
             answers = pool.map(deadly, None, range(9))
             assert isinstance(answers[5], Failure)
             assert answers[5].reason == "worker_died"
             assert [a for i, a in enumerate(answers) if i != 5] == [0, 1, 2, 3, 4, 6, 7, 8]
 
 
-def test_an_item_whose_worker_died_once_is_tried_again(tmp_path: Path) -> None:
-    with ProcessExecutor(2, chunk=4) as pool:
+def test_an_item_whose_worker_died_once_is_tried_again(
+    apart: Callable[[int], Executor], tmp_path: Path
+) -> None:
+    with apart(4) as pool:
         assert pool.map(deadly_once, str(tmp_path / "mark"), range(9)) == list(range(9))
 
 
-def test_work_is_shared_and_workers_stay() -> None:
-    with ProcessExecutor(2, chunk=1) as pool:
+def test_work_is_shared_and_workers_stay(apart: Callable[[int], Executor]) -> None:
+    with apart(1) as pool:
         pids = set(pool.map(whoami, 0.05, range(6)))
         assert len(pids) == 2
         assert os.getpid() not in pids
         assert set(pool.map(whoami, 0.05, range(6))) == pids
 
 
-def test_a_closed_pool_refuses() -> None:
-    pool = ProcessExecutor(2)
+def test_a_closed_pool_refuses(apart: Callable[[int], Executor]) -> None:
+    pool = apart(1)
     pool.close()
     with pytest.raises(WorkerError):
         pool.map(scaled, 1, range(3))
+
+
+def test_closing_from_another_thread_ends_the_wait(apart: Callable[[int], Executor]) -> None:
+    pool = apart(1)
+    with pool, pytest.raises(WorkerError):
+        pool.map(whoami, 0.2, range(20), lambda _: threading.Thread(target=pool.close).start())
+
+
+@pytest.mark.redis
+def test_nothing_stays_in_the_queue(queue: tuple[str, str]) -> None:
+    url, prefix = queue
+    with redis.Redis.from_url(url) as client, DramatiqExecutor(url, prefix, chunk=3) as pool:
+        before = set(client.keys("*:map:*"))
+        assert pool.map(scaled, 2, range(7)) == [2 * i for i in range(7)]
+        assert set(client.keys("*:map:*")) <= before
 
 
 def test_no_worker_outlives_its_pool() -> None:
