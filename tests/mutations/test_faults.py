@@ -1,0 +1,84 @@
+"""Every rule declares faults; those are real, found, and refused: a sample of `make gate`."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mutations.faults import BY_NAME, FAULTS
+from mutations.faults.declared import FAMILIES, RULES, declared
+from mutations.faults.gate import case, inject, right
+from mutations.faults.judge import CAUGHT, REAL, changes, judge
+from mutations.registry import rule, rules
+from mutations.start import starting_designs
+from rooflang.errors import RoofLangError
+from rooflang.lower import lower
+from tests.mutations.workloads import WORKLOADS, workload
+
+# Of each rule one workload; the whole matrix is `make gate`.
+NAMES = [n for n in WORKLOADS if not n.startswith("compressed")]
+PER_RULE = 12  # kinds of fault
+
+
+def test_every_rule_declares_faults():
+    names = {r.name for r in rules()}
+    for r in rules():
+        assert declared(r.name, r.family)
+    assert set(RULES) <= names
+    assert {r.family for r in rules()} >= set(FAMILIES) - {"decoding"}
+
+
+def test_a_rule_without_faults_is_not_registered():
+    with pytest.raises(ValueError, match="must declare its faults"):
+        declared("a new rule", "a new family")
+
+
+def test_a_declared_fault_must_be_known(monkeypatch):
+    monkeypatch.setitem(RULES, "fuse", ("cosmic ray",))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cosmic ray"):
+        declared("fuse", "fusion")
+
+
+@pytest.mark.parametrize("name", [r.name for r in rules()])
+def test_no_fault_escapes(name):
+    """Of each rule a sample of kinds, declared ones first, on a workload in which it has a site."""
+    r = rule(name)
+    order = random.Random(name).sample(NAMES, len(NAMES))
+    said = declared(r.name, r.family)
+    kinds = [*(BY_NAME[k] for k in said), *(f for f in FAULTS if f.name not in said)][:PER_RULE]
+    for place in order[:4]:
+        reference, starts = workload(place)
+        try:
+            made = case(r, place, reference, starts[:3], 0)
+        except RoofLangError:
+            continue
+        if made is None:
+            continue
+        assert right(made, 0) == ""
+        found = list(inject(made, 0, kinds))
+        assert found
+        assert [i for i in found if i.judgement.outcome == REAL] == []
+        assert any(i.judgement.outcome == CAUGHT for i in found)
+        return
+
+
+def test_the_judge_tells_real_faults_from_harmless_ones(monkeypatch):
+    """With a verifier that accepts everything, float64 alone says what escaped."""
+    reference, _ = workload("grouped queries, dense")
+    design = starting_designs(reference)[0]
+    lowered = lower(design)
+    unit = next(u for _, u in lowered.units() if u.path.endswith("attention"))
+    places = BY_NAME["wrong scale"].places(unit, dict(lowered.meshes))
+    assert changes(lowered, unit, places[0][1], 0)
+    assert changes(lowered, unit, unit, 0) == ""
+
+    class Accepted:
+        accepted = True
+
+    monkeypatch.setattr("mutations.faults.judge.verify_lowered", lambda *_: Accepted())
+    found = judge(reference, lowered, unit, BY_NAME["wrong scale"], *places[0], 0)
+    assert found.outcome == REAL
+    narrowed = BY_NAME["value narrowed"]
+    where, bad = narrowed.places(unit, dict(lowered.meshes))[0]
+    assert judge(reference, lowered, unit, narrowed, where, bad, 0).outcome == REAL
