@@ -53,6 +53,16 @@ from db.records import (
 from db.repositories.evaluations import pareto
 from db.repository import Repository, Transaction
 from db.revisions import HEAD
+from db.service_records import (
+    CatchUp,
+    Overlap,
+    RunState,
+    Schedule,
+    ScheduledRun,
+    Token,
+    TokenScope,
+    Turn,
+)
 
 __all__ = [
     "HEAD",
@@ -63,6 +73,7 @@ __all__ = [
     "BusyError",
     "Candidate",
     "CandidateStatus",
+    "CatchUp",
     "Certificate",
     "Conditions",
     "ConflictError",
@@ -86,13 +97,20 @@ __all__ = [
     "NotFoundError",
     "Note",
     "OpenError",
+    "Overlap",
     "ReasonCount",
     "Repository",
     "RuleStatistics",
+    "RunState",
+    "Schedule",
+    "ScheduledRun",
     "Search",
     "SearchState",
     "SearchTakenError",
+    "Token",
+    "TokenScope",
     "Transaction",
+    "Turn",
     "Verdict",
     "current_revision",
     "downgrade",

@@ -21,8 +21,10 @@ from db.repositories.exchanges import Exchanges
 from db.repositories.jobs import Jobs
 from db.repositories.memories import Memories
 from db.repositories.model_calls import ModelCalls
+from db.repositories.schedules import Schedules
 from db.repositories.searches import Searches
 from db.repositories.statistics import Statistics
+from db.repositories.tokens import Tokens
 from db.translation import translated
 
 
@@ -39,6 +41,8 @@ class Repository(
     Exchanges,
     ModelCalls,
     Memories,
+    Schedules,
+    Tokens,
 ):
     """Every method there is to read and write; see the repository of each concept."""
 
