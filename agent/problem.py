@@ -20,6 +20,9 @@ from evaluator.clocks import CLOCKS
 from evaluator.rates import SETTINGS
 from evaluator.scenario import Scenario
 from evaluator.sweep import Grid, standard_grid
+from mutations.device_kinds import SAME, device_kind
+from mutations.registry import rules
+from mutations.rule import Rule
 from rooflang.canonical import structure_hash
 from rooflang.design import Design, Mesh, Pool
 from rooflang.parser import parse
@@ -31,7 +34,8 @@ class Problem:
     """One search. Names of model and device may be abbreviated; a model may be the path of a config.json,
     a device a `.yaml` file.
 
-    `setting` and `clock` are those that designs are ranked by; `kv` is the caches' storage.
+    `setting` and `clock` are those that designs are ranked by; `kv` is the caches' storage. `others` are
+    further kinds of devices that pools beyond a design's first may have; devices then count by their price.
     With `text`, the RoofLang text of what must be computed, `model` is only its name, which must be its own.
     Raises CatalogueError for an unknown name and ProblemError for anything else that does not exist.
     """
@@ -45,12 +49,14 @@ class Problem:
     seed: int = 0
     kv: Kv = "served"
     text: str = field(default="", repr=False)
+    others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.text:
             object.__setattr__(self, "model", full_name(self.model))
         if not str(self.device).endswith((".yaml", ".yml")):
             object.__setattr__(self, "device", load_device(self.device).name)
+        object.__setattr__(self, "others", tuple(load_device(d).name for d in self.others))
         if self.count < 1:
             raise ProblemError(f"a search must have at least 1 device, but got {self.count}; give more")
         if self.clock not in CLOCKS:
@@ -62,6 +68,9 @@ class Problem:
     def hash(self) -> str:
         """SHA-256 of everything that the result depends on."""
         facts = asdict(self) | {"device": self.accelerator.content_hash, "conditions": self.conditions_hash}
+        facts |= {"others": [load_device(name).content_hash for name in self.others]}
+        if not self.others:
+            del facts["others"]
         if is_config(self.model):  # a file of the user's, which may change
             facts["config"] = structure_hash(self.reference())
         return _digest(facts)
@@ -92,8 +101,22 @@ class Problem:
 
     def devices(self, design: Design) -> Mapping[str, Device]:
         """The device of each pool of a design."""
-        device = self.accelerator
-        return {pool.name: device for pool in design.pools}
+        others = {name: load_device(name) for name in self.others}
+        return {pool.name: others.get(pool.device, self.accelerator) for pool in design.pools}
+
+    def device_names(self, design: Design) -> Mapping[str, str]:
+        """The name of each pool's device."""
+        return {pool: device.name for pool, device in self.devices(design).items()}
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that a search of this problem uses: all but those that have nothing to do in it."""
+        idle = set()
+        if not self.scenario.prefix or self.scenario.sharers < 2:
+            idle |= {"cascade attention", "one-pass attention"}
+        if self.accelerator.host_bytes_per_second is None or self.accelerator.host_memory_bytes is None:
+            idle |= {"keep in host", "keep in device"}
+        further = (device_kind(self.others),) if self.others else ()
+        return (*(r for r in rules() if r.name not in idle), *further)
 
     def grid(self) -> Grid:
         """The sizes that every structure is swept over."""
@@ -111,7 +134,8 @@ def structure_of(design: Design) -> Design:
     Pipeline stages need micro-batches, so a design with stages has several.
     """
     meshes = tuple(Mesh(m.pool, tuple((axis, 1) for axis, _ in m.axes)) for m in design.placement.meshes)
-    pools = tuple(Pool(p.name, "any", 1) for p in design.pools)
+    same = {SAME, *(p.device for p in design.pools[:1])}
+    pools = tuple(Pool(p.name, SAME if p.device in same else p.device, 1) for p in design.pools)
     several = design.schedule.microbatches > 1 or design.placement.pipeline is not None
     schedule = replace(design.schedule, microbatches=2 if several else 1)
     return design.with_(pools=pools, placement=replace(design.placement, meshes=meshes), schedule=schedule)
@@ -132,8 +156,10 @@ def _settled(size: Size) -> Size:
 
 
 def identity(design: Design) -> str:
-    """The structure hash, which is what candidates are told apart by."""
-    return structure_hash(design)
+    """What candidates are told apart by: the structure hash, and the kinds of devices where they differ."""
+    kinds = [p.device for p in structure_of(design).pools]
+    found = structure_hash(design)
+    return found if set(kinds) <= {SAME} else _digest({"structure": found, "devices": kinds})
 
 
 def _digest(facts: Mapping[str, Any]) -> str:

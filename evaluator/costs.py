@@ -38,7 +38,12 @@ def costs_of(evaluation: Evaluation, clock: str) -> Costs:
     e = evaluation
     devices = {pool: r.device for pool, r in e.rates.items()}
     counts = {pool: e.numerics[pool](product(axes)) for pool, axes in e.plan.lowered.meshes}
-    return costs(devices, counts, None if e.unavailable else e.per_gpu(clock))
+    # Devices of several kinds count by their price in a throughput, and one by one here.
+    return costs(
+        devices,
+        counts,
+        None if e.unavailable else e.per_gpu(clock) * e.devices / total(list(counts.values())),
+    )
 
 
 def costs(devices: Mapping[str, Device], counts: Mapping[str, Value], per_gpu: Value | None) -> Costs:

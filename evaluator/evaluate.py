@@ -17,6 +17,7 @@ from catalogue.devices import Device
 from evaluator.averaged import Averaged
 from evaluator.clocks import CLOCKS, Steps, steps
 from evaluator.errors import ConfigurationError, ScenarioError, UnavailableError
+from evaluator.kinds import counted_as, one_fabric
 from evaluator.memory import Memory, memory
 from evaluator.numeric import Numeric, Value
 from evaluator.plan import Plan, plan, unfinished
@@ -28,13 +29,15 @@ from evaluator.unknown import not_modelled, unpriced
 from rooflang.design import Design
 from rooflang.lower import lower
 from rooflang.work.cascade import SHARED_PREFIX, SHARERS
+from rooflang.work.links import ONE_FABRIC
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Results over a grid. `seconds` by clock; tokens per second follow from them.
 
-    `batch` is sequences in flight per replica, `devices` those of a replica, `emitted` tokens per step.
+    `batch` is sequences in flight per replica, `devices` those of a replica (of several kinds, by their price
+    in those of the first pool), `emitted` tokens per step.
     """
 
     plan: Plan
@@ -175,6 +178,7 @@ def evaluate(
     rates = {pool: rates_for(devices[pool], setting) for pool, _ in compiled.lowered.meshes}
     routing = scenario.skew or scenario.routing_of(setting)
     sizes["redundant"] = redundant
+    sizes[ONE_FABRIC] = one_fabric({pool: devices[pool] for pool, _ in compiled.lowered.meshes})
     sizes |= {SHARED_PREFIX: float(scenario.prefix), SHARERS: float(scenario.sharers)}
     part_batch = np.ceil(batch / m)
     cached: Value = float(scenario.context) if context is None else context
@@ -194,11 +198,12 @@ def evaluate(
     found = steps(compiled, prices, main, rates, m, links, d, stages)
     whole = _numerics(compiled, rates, sizes, cached, batch, tokens, routing, weights)
     total: Value = 0.0
-    for _, names in compiled.lowered.meshes:
+    worth = counted_as({pool: devices[pool] for pool, _ in compiled.lowered.meshes})
+    for pool, names in compiled.lowered.meshes:
         ranks: Value = 1.0
         for name in names:
             ranks = ranks * sizes[name]
-        total = total + ranks
+        total = total + ranks * worth[pool]
     return Evaluation(
         compiled, prices, rates, found, batch, total, _emitted(scenario, d) if queries is None else queries,
         _allowed(compiled, sizes), m, d, stages, main, drafts, whole, apart, redundant,

@@ -18,6 +18,7 @@ from catalogue.devices import Device
 from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.frontier import Point, pareto
+from evaluator.kinds import counted_as
 from evaluator.plan import plan
 from evaluator.rates import rates_for
 from evaluator.scenario import Scenario
@@ -59,12 +60,13 @@ class Swept:
 
 
 def configurations(
-    design: Design, count: int, grid: Grid
+    design: Design, count: int, grid: Grid, worth: Mapping[str, float] | None = None
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
     """Mesh sizes that divide what they cut and fit on `count` devices: (size by axis, devices), one row each.
 
     Axes of the first pool take powers of two; those of further pools also 3·2^i, so that pools can be
-    balanced. When there are too many, those that leave the fewest devices idle are kept.
+    balanced. `worth` is what a device of each pool counts. When there are too many, those that leave the
+    fewest devices idle are kept.
     """
     lowered = lower(design)
     meshes = lowered.meshes
@@ -78,8 +80,9 @@ def configurations(
     rows = np.array(list(itertools.product(*choices)), dtype=float) if axes else np.ones((1, 0))
     by_axis = {a: rows[:, i] for i, a in enumerate(axes)}
     total = np.zeros(len(rows))
-    for _, names in meshes:
-        total += np.prod([by_axis[a] for a in names], axis=0) if names else 1.0
+    for pool, names in meshes:
+        ranks = np.prod([by_axis[a] for a in names], axis=0) if names else 1.0
+        total += ranks * (worth[pool] if worth else 1.0)
     keep = total <= count
     for condition in lowered.conditions:
         size = lowered.sizes[condition.dim].constant
@@ -222,7 +225,7 @@ def space(
     Raises ConfigurationError when no mesh fits, and UnavailableError when none fits within known links.
     """
     most = min(r.reach for d in devices.values() if (r := rates_for(d, setting)))
-    by_axis, total = configurations(design, int(min(count, most)), grid)
+    by_axis, total = configurations(design, int(min(count, most)), grid, counted_as(devices))
     if not len(total) and most < count:
         kinds = " and ".join(sorted({d.name for d in devices.values()}))
         raise UnavailableError(

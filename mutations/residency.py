@@ -68,7 +68,7 @@ RULES = (
         ),
         _places, _move,
         "FLOPs are kept; bytes move from the device's memory to the host's link",
-        frozenset(("capacity", "memory")), inverse="keep in device",
+        frozenset(("capacity",)), inverse="keep in device",
     ),
     Rule(
         "keep in device", "residency",

@@ -46,7 +46,7 @@ def _choices(design: Design) -> Iterator[Site]:
                 held = now.dim if isinstance(now, Split) else WHOLE
                 for dim in (*_wide(design, tensor), WHOLE):
                     if dim != held:
-                        yield site(target, axis=axis, cut=dim)
+                        yield site(part.name, weight=name, axis=axis, cut=dim)
 
 
 def _wide(design: Design, tensor: Tensor) -> tuple[str, ...]:
@@ -65,15 +65,16 @@ def _cut(design: Design, where: Site) -> Design | None:
 
 def _recut(design: Design, where: Site) -> Design | None:
     axis, wanted = where.get("axis"), where.get("cut")
-    own = {d: tuple(a for a in axes if a != axis) for d, axes in lines(design, where.target).items()}
-    plain = with_lines(design, where.target, own)
+    target = f"{where.target}.{where.get('weight')}"
+    own = {d: tuple(a for a in axes if a != axis) for d, axes in lines(design, target).items()}
+    plain = with_lines(design, target, own)
     # A line that says what the section says anyway is left out.
     known = lowered_or_none(plain)
-    if known is not None and _holds(plain, where.target, axis) == wanted:
+    if known is not None and _holds(plain, target, axis) == wanted:
         return plain
     order = all_axes(design)
     own[wanted] = tuple(sorted((*own.get(wanted, ()), axis), key=order.index))
-    result = with_lines(design, where.target, own)
+    result = with_lines(design, target, own)
     return result if lowered_or_none(result) is not None else None
 
 
@@ -100,7 +101,7 @@ RULES = (
         ),
         _places, _cut,
         "FLOPs, reads and memory of the weight are divided by the axis, or repeated on it",
-        frozenset(("memory", "capacity", "matrix", "latency", "scale-up")), same_matrix_work=False,
+        frozenset(("memory", "capacity", "matrix")), same_matrix_work=False,
         inverse="cut weight",
     ),
 )  # fmt: skip

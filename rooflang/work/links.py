@@ -17,6 +17,8 @@ from rooflang.work.record import Work
 
 DOMAIN = symbol("domain")
 INNET = symbol("innet")
+ONE_FABRIC = "one fabric"
+"""Symbol of sizes, 1 where all pools have devices of one kind; no axis can have this name."""
 
 
 def inside(axes: tuple[str, ...], mesh: tuple[str, ...]) -> Size:
@@ -133,9 +135,10 @@ def _routed(
 def _crossing(
     op: LocalOp, source: Tensor, result: Tensor, extents: Extents, meshes: dict[str, tuple[str, ...]]
 ) -> list[Work]:
-    """From one pool to another: near if both pools fit in one domain, else over scale-out links."""
+    """From one pool to another: near if both pools fit in one domain, else over scale-out links. Devices of
+    different kinds are in none together."""
     here, there = product(meshes[source.pool]), product(meshes[result.pool])
-    near = minimum(1, floordiv(DOMAIN, here + there))
+    near = mul(symbol(ONE_FABRIC), minimum(1, floordiv(DOMAIN, here + there)))
     tag = str(op.attribute("routed") or "")
     route = extents.routings.get(tag)
     spread = result if op.operator == "dispatch" else source

@@ -220,7 +220,7 @@ def _certificate(database: db.Database, stored: Stored, structure: str) -> dict[
 def _commands(stored: Stored, design: Design, point: Point) -> tuple[str, ...]:
     """Commands that show more of the design at this point."""
     configuration = point.configuration
-    placed = concrete(design, configuration, stored.problem.device)
+    placed = concrete(design, configuration, stored.problem.device_names(design))
     axes = " ".join(
         f"--axis {a}={size}" for mesh in placed.placement.meshes for a, size in mesh.axes if size > 1
     )
