@@ -147,6 +147,14 @@ class Schedules(Store):
         with self._reading() as session:
             return dict(session.execute(statement).tuples().all())
 
+    def count_begun(self, schedule_id: str) -> int:
+        """How many runs of a schedule have begun."""
+        statement = select(func.count()).where(
+            RunRow.schedule_id == schedule_id, RunRow.started_at.is_not(None)
+        )
+        with self._reading() as session:
+            return session.scalar(statement) or 0
+
     def forget_runs(self, older_than_seconds: float) -> int:
         """Remove runs that were over so long ago, with their reports; returns how many."""
         limit = self._now() - timedelta(seconds=older_than_seconds)
@@ -155,8 +163,14 @@ class Schedules(Store):
             return len(session.execute(delete(RunRow).where(old).returning(RunRow.id)).all())
 
     def take_lease(self, name: str, owner: str, seconds: float) -> bool:
-        """Take or renew a lease; False while another owner has it."""
+        """Take or renew a lease; False while another owner has it. Nothing is written while it is fresh."""
         now = self._now()
+        with self._reading() as session:
+            known = rows(session, select(LeaseRow).where(LeaseRow.name == name))
+            if known and known[0].owner != owner and known[0].expires_at > now:
+                return False
+            if known and known[0].owner == owner and known[0].expires_at > now + timedelta(seconds=seconds * 2 / 3):
+                return True
         until = now + timedelta(seconds=seconds)
         free = or_(LeaseRow.owner == owner, LeaseRow.expires_at <= now)
         statement = (
