@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from agent import Budget, Problem, SearchResult, explain, search
+from agent.store import SearchStore
+from db import Database
 from evaluator.rates import SETTINGS
 from evaluator.scenario import Scenario
 from seis.cli.compare_tables import context_name
@@ -92,7 +94,10 @@ def main() -> None:
 def run(database: str, case: Case, setting: str, structures: int) -> Line:
     """Search a case; what the page says of it."""
     problem = case.problem(setting)
-    found = search(problem, database, budget=Budget(structures))
+    with Database.open(database) as base:
+        store = SearchStore(base, problem)
+        tried = store.counters.get("structures", 0) if store.find() else 0
+        found = search(problem, base, budget=Budget(max(0, structures - tried)))
     text = "" if found.best is None else explain(problem, database, found.best).text()
     print(
         f"{case.name} {setting}: {found.structures} structures, {found.refused} refused, "
@@ -150,7 +155,7 @@ def _row(case: Case, setting: str, found: SearchResult) -> list[str]:
         case.model, f"{case.count} x {case.device}", context_name(case.context), setting,
         percent(found.simultaneous_gain), simulated, percent(found.hypervolume_gain),
         f"{percent(found.throughput_gain)}, {percent(found.interactivity_gain)}",
-        "–" if left is None else f"x {number(1 + left.throughput)}", str(found.structures),
+        "–" if left is None else f"x {number(1 + left['throughput'])}", str(found.structures),
     ]  # fmt: skip
 
 
