@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help search test lint bench gate clean
+.PHONY: help search serve test lint bench gate clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,6 +19,9 @@ help: ## list the tasks
 
 search: $(RUN_STAMP) ## search for better inference designs (ARGS="..." passes options on)
 	@$(BIN)/seis search $(ARGS)
+
+serve: $(RUN_STAMP) ## run the service at http://127.0.0.1:8000 (ARGS="..." passes options on)
+	@exec $(BIN)/seis serve $(ARGS)
 
 test: $(DEV_STAMP) ## run the tests
 	@$(BIN)/python -m pytest -n 2 $(ARGS)

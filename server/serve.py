@@ -32,7 +32,7 @@ class _Server(uvicorn.Server):
                 return
 
     async def shutdown(self, sockets: object = None) -> None:
-        services = getattr(self.config.loaded_app.state, "services", None)
+        services = getattr(getattr(self.config.app, "state", None), "services", None)
         if services is not None:
             services.stopping = True
             services.bus.announce()

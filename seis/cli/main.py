@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -23,6 +24,7 @@ from seis.cli import (
     importing,
     models,
     search,
+    serve,
     service,
     show,
     validate,
@@ -34,7 +36,6 @@ app = typer.Typer(
     name="seis",
     help="Searches for better ways to run large language models, and says how fast a design can be.",
     epilog="`seis search` alone searches designs for DeepSeek-V4-Pro on 64 B300.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -55,8 +56,30 @@ for _name, _command in (
     ("search", search.search),
     ("frontier", frontier.frontier),
     ("explain", explain.explain),
+    ("serve", serve.serve),
+    ("worker", serve.worker),
 ):
     app.command(_name)(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"seis {version('seis')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _seis(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Searches for better ways to run large language models, and says how fast a design can be."""
 
 
 def main() -> None:
@@ -69,11 +92,29 @@ def main() -> None:
     sys.exit(code)
 
 
+def _run(arguments: list[str]) -> object:
+    """Run a command here or, with --server before or after its name, let a service answer it."""
+    url = os.environ.get("SEIS_SERVER", "")
+    for i, text in enumerate(arguments):
+        if text == "--server" and i + 1 < len(arguments):
+            url, arguments = arguments[i + 1], [*arguments[:i], *arguments[i + 2 :]]
+            break
+        if text.startswith("--server="):
+            url, arguments = text.partition("=")[2], [*arguments[:i], *arguments[i + 1 :]]
+            break
+    if not url or not arguments or arguments[0] in LOCAL:
+        return app(args=arguments, prog_name="seis", standalone_mode=False)
+    from seis.cli import remote
+
+    remote.use(url)
+    return remote.app(args=arguments, prog_name="seis", standalone_mode=False)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; every error is one sentence on stderr, under `--json` one JSON object."""
     as_json = "--json" in arguments
     try:
-        code = app(args=list(arguments), prog_name="seis", standalone_mode=False)
+        code = _run(list(arguments) or ["--help"])
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -25,6 +25,7 @@ _USERS: Final = (
     ("evaluator.errors", "EvaluatorError"),
     ("db.errors", "DatabaseError"),
     ("agent.errors", "SearchError"),
+    ("seis.client", "ServiceError"),
 )
 _KINDS: Final = {
     "BadParameter": "usage",
@@ -43,6 +44,7 @@ _KINDS: Final = {
     "UnavailableError": "unavailable",
     "ConfigurationError": "configuration",
     "NewerDatabaseError": "newer_database",
+    "ServiceError": "service",
 }
 
 
