@@ -9,6 +9,7 @@ from mutations.verify.comparison import Runner, Side, correspond, differs, side
 from mutations.verify.formats import narrowed
 from mutations.verify.microbatches import in_parts, parts, wider
 from mutations.verify.pairing import Pair
+from mutations.verify.precision import narrowed_values, suspicious
 from mutations.verify.reference import MOST_RUNS, ReferenceRun, known_runs
 from mutations.verify.trace import first_difference
 from mutations.verify.verdict import Reason
@@ -95,6 +96,9 @@ def _run(
         if wrong:
             hint = first_difference(run.again(number), second, number, step)
             return tuple(replace(r, message=f"{r.message}{hint}") for r in wrong)
+    if suspicious(ours.unit, theirs.unit):
+        fresh = Runner(theirs, run.shapes, trial, job.seed, run.draws)
+        return tuple(narrowed_values(pair.path, run.again(0), fresh, trial.steps[0]))
     return ()
 
 

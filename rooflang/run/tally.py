@@ -272,7 +272,7 @@ def _remote(local: Local, op: LocalOp, x: Value, value: Value) -> Array:
     size = elements(sent, local, "B")
     for axis in (a for a, _ in local.grid.axes if a in op.axes):
         ranks = local.grid.size(axis)
-        size //= ranks
+        size = max(size // ranks, 1)
         rows = np.arange(elements(sent, local, "B"))
         here = local.grid.coordinate(axis)[..., None]
         own = own & (rows // size % ranks == here)
