@@ -9,6 +9,8 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from server import errors
+from server.access.middleware import Access
+from server.access.pages import router as sign_in
 from server.api import router
 from server.first import submit_first
 from server.guard import Guard
@@ -42,7 +44,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.include_router(router())
     app.include_router(pages)
+    app.include_router(sign_in)
     errors.install(app)
     app.add_middleware(Idempotency, state=app.state)
+    app.add_middleware(Access, state=app.state)
     app.add_middleware(Guard, state=app.state)
     return app

@@ -24,8 +24,14 @@ HEADERS = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=(), usb=()"),
+    (b"cache-control", b"no-store"),
 )
-POLICY = b"default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    b"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
 
 
 class Guard:
@@ -52,6 +58,8 @@ class Guard:
                 status = message["status"]
                 own = {k.lower() for k, _ in message["headers"]}
                 more = [*HEADERS, (b"x-request-id", name.encode()), (b"content-security-policy", POLICY)]
+                if settings.https:
+                    more.append((b"strict-transport-security", b"max-age=31536000"))
                 message["headers"] = [*message["headers"], *(h for h in more if h[0] not in own)]
                 self._count(scope, status, time.perf_counter() - began)
             await send(message)

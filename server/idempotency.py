@@ -39,7 +39,7 @@ class Idempotency:
         if not _KEY.match(text):
             raise Refusal("bad_request", "an Idempotency-Key must be 1 to 255 visible ASCII characters")
         body = b"".join([part async for part in _body(receive)])
-        whose = headers.get(b"authorization", b"")
+        whose = str(scope.get("state", {}).get("caller", "")).encode()
         name = sha256(b"\0".join((whose, scope["path"].encode(), key))).hexdigest()
         asked = sha256(b"\0".join((scope["path"].encode(), scope["query_string"], body))).hexdigest()
         services: Services = self._state.services

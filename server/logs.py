@@ -7,6 +7,7 @@ import sys
 
 import structlog
 
+from server.ops.redaction import Redaction
 from server.settings import Settings
 
 
@@ -24,6 +25,7 @@ def set_up(settings: Settings) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            Redaction(settings),
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),

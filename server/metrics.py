@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from db import Database, DatabaseError
+from server.ops.metrics import ServiceCollector
 
 
 class Metrics:
@@ -23,7 +24,11 @@ class Metrics:
             "seis_request_seconds", "Time to the first byte of an answer.", ("route",),
             registry=self._registry,
         )  # fmt: skip
+        self.refused = Counter(
+            "seis_refused_callers", "Requests without a valid token or session.", registry=self._registry
+        )
         self._registry.register(_Jobs(database))
+        self._registry.register(ServiceCollector(database))
 
     def text(self) -> bytes:
         """The exposition in Prometheus' text format."""

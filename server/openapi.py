@@ -43,6 +43,8 @@ def _operation(operation: dict[str, Any], method: str) -> None:
     problem = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
     reply("400", {"description": "`bad_request`, `bad_host`", "content": problem})
     reply("422", {"description": "`invalid`", "content": problem})
+    for status, code in (("401", "unauthorized"), ("403", "forbidden"), ("429", "too_many_requests")):
+        reply(status, {"description": f"`{code}`", "content": problem})
     if "requestBody" in operation:
         for status, code in (
             ("408", "body_timeout"),

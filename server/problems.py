@@ -22,6 +22,8 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "bad_request": Kind(400, "Bad request", "Correct the request."),
     "bad_host": Kind(400, "Unknown host", "Call the server by a name in SEIS_ALLOWED_HOSTS."),
+    "unauthorized": Kind(401, "Token needed", "Send a token as 'Authorization: Bearer ...'."),
+    "forbidden": Kind(403, "Not allowed", "Use a token with the scope that is named."),
     "not_found": Kind(404, "Not found", "Check the name, or list what there is."),
     "method_not_allowed": Kind(405, "Method not allowed", "Use a method that the header Allow names."),
     "not_acceptable": Kind(406, "Not acceptable", "Ask for a type that this resource has."),

@@ -8,13 +8,17 @@ from collections.abc import Callable
 
 import uvicorn
 
+from db import Database, utc_now
+from server.access.connection import connection_class
+from server.access.tokens import is_live
 from server.app import create_app
 from server.logs import set_up
+from server.schedules.webhook import webhook_of
 from server.settings import Settings
 
 
 class NotProtectedError(ValueError):
-    """An address beyond the loopback is to be served without protection."""
+    """Tokens are needed, and there is none that could be used."""
 
 
 class _Server(uvicorn.Server):
@@ -42,17 +46,17 @@ class _Server(uvicorn.Server):
 def serve(settings: Settings, started: Callable[[str], None] | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; running jobs are queued again within `shutdown_seconds`.
 
-    Raises NotProtectedError for an address beyond the loopback, unless the settings allow it.
+    Raises NotProtectedError where tokens are needed and the database has none that is valid, AddressError for
+    a webhook that cannot be one, and DatabaseError.
     """
-    if not settings.loopback and not settings.unprotected:
-        raise NotProtectedError(
-            f"a server without tokens must listen on the loopback, but got {settings.host}; use 127.0.0.1, "
-            "or set SEIS_UNPROTECTED=true behind a gateway of your own"
-        )
+    if settings.protected:
+        _need_token(settings)
+    webhook_of(settings)
     set_up(settings)
     config = uvicorn.Config(
         create_app(settings), host=settings.host, port=settings.port, log_level="warning", lifespan="on",
         access_log=False, server_header=False, timeout_keep_alive=15, h11_max_incomplete_event_size=65_536,
+        http=connection_class(settings.header_seconds), limit_concurrency=settings.connections,
         timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds / 2)),
     )  # fmt: skip
     server = _Server(config)
@@ -60,6 +64,15 @@ def serve(settings: Settings, started: Callable[[str], None] | None = None) -> N
     asyncio.run(server.serve())
     if not server.started:
         sys.exit(1)
+
+
+def _need_token(settings: Settings) -> None:
+    with Database.open(settings.database_url) as database:
+        if not any(is_live(t, utc_now()) for t in database.list_tokens()):
+            raise NotProtectedError(
+                f"a server on {settings.host} must have a token to ask for, but the database has no valid "
+                "one; make one with `seis token create NAME`, or listen on 127.0.0.1"
+            )
 
 
 def _say(address: str) -> None:

@@ -12,6 +12,9 @@ from server.compute import Compute
 from server.events import Bus, EventLog, bus_for
 from server.jobs.coordinator import Coordinator
 from server.metrics import Metrics
+from server.ops.retention import Retention
+from server.schedules.scheduler import Scheduler
+from server.schedules.webhook import webhook_of
 from server.settings import Settings
 
 
@@ -26,6 +29,7 @@ class Services:
     compute: Compute
     metrics: Metrics
     coordinator: Coordinator | None = None
+    scheduler: Scheduler | None = None
     stopping: bool = field(default=False)
 
     @classmethod
@@ -39,6 +43,11 @@ class Services:
         if settings.coordinator:
             made.coordinator = Coordinator(database, events, settings)
             made.coordinator.start()
+        made.scheduler = Scheduler(
+            database, events, webhook=webhook_of(settings), notify=made.notify,
+            tidy=Retention(database, settings),
+        )  # fmt: skip
+        made.scheduler.start()
         return made
 
     def notify(self) -> None:
@@ -49,6 +58,8 @@ class Services:
     def close(self) -> None:
         """Stop the coordinator and let go of everything."""
         self.stopping = True
+        if self.scheduler is not None:
+            self.scheduler.stop()
         if self.coordinator is not None:
             self.coordinator.stop()
         self.compute.close()

@@ -57,8 +57,37 @@ class Settings(BaseSettings):
         False,
         description="Serve an address beyond the loopback without tokens, as behind a gateway of one's own.",
     )
+    require_tokens: bool = Field(
+        False,
+        description="Ask for tokens on the loopback too, as behind a gateway.",
+    )
+    https: bool = Field(
+        False,
+        description="Whether browsers reach the server over HTTPS, to which cookies are then kept.",
+    )
+    session_hours: float = Field(12.0, gt=0, le=720, description="How long a browser stays signed in.")
+    requests_per_minute: int = Field(6000, ge=1, description="Requests of one caller, beyond which it waits.")
+    failures_per_minute: int = Field(20, ge=1, description="Wrong tokens from one address, likewise.")
+    streams: int = Field(64, ge=1, description="Streams of events that one caller may hold open.")
+    connections: int = Field(512, ge=8, description="Connections at a time; further ones are answered 503.")
+    header_seconds: float = Field(
+        15.0, gt=0, description="Longest time that a request's head may take to come."
+    )
+    webhook_url: SecretStr | None = Field(
+        None, description="https:// address on the internet that reports are sent to."
+    )
+    webhook_secret: SecretStr | None = Field(
+        None, min_length=16, description="Key of the signature of sent reports, 16 characters at least."
+    )
+    job_days: float = Field(0.0, ge=0, description="Days after which ended jobs are removed; 0 keeps them.")
+    run_days: float = Field(400.0, ge=0, description="Days after which runs and reports are; 0 keeps them.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     log_format: Literal["console", "json"] = Field("console", description="Lines for people, or JSON.")
+
+    @field_validator("webhook_url", "webhook_secret", mode="before")
+    @classmethod
+    def _given(cls, value: object) -> object:
+        return None if value == "" else value
 
     @field_validator("redis_url")
     @classmethod
@@ -73,6 +102,8 @@ class Settings(BaseSettings):
         """Settings that need each other."""
         if (self.executor == "dramatiq" or self.events == "redis") and self.redis_url is None:
             raise ValueError("SEIS_REDIS_URL must be given where the executor or the events use Redis")
+        if (self.webhook_url is None) != (self.webhook_secret is None):
+            raise ValueError("SEIS_WEBHOOK_URL and SEIS_WEBHOOK_SECRET must be given together")
 
     @property
     def database_url(self) -> str:
@@ -88,6 +119,11 @@ class Settings(BaseSettings):
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return self.host in LOOPBACK
+
+    @property
+    def protected(self) -> bool:
+        """Whether requests need a token."""
+        return self.require_tokens or not (self.loopback or self.unprotected)
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from db.errors import ConflictError, NotFoundError
@@ -210,6 +210,13 @@ class Jobs(Store):
                 _set(session, row.id, _freed(row) | {"owner": "", "wanted": "", "updated_at": now})
                 freed.append(row.id)
             return tuple(to_record(Job, _row(session, name)) for name in freed)
+
+    def forget_jobs(self, older_than_seconds: float) -> int:
+        """Remove jobs that ended so long ago; returns how many. What their searches found stays."""
+        limit = self._now() - timedelta(seconds=older_than_seconds)
+        old = and_(JobRow.state.in_(FINAL), JobRow.finished_at < limit)
+        with self._writing() as session:
+            return len(session.execute(delete(JobRow).where(old).returning(JobRow.id)).all())
 
     def owners_of_jobs(self) -> tuple[str, ...]:
         """Whoever has a running job."""

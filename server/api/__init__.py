@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends
 
+from server.access import routes as access
 from server.api import (
     baselines,
     catalogue,
@@ -20,6 +21,8 @@ from server.api import (
     verifications,
 )
 from server.api.common import no_other_parameters
+from server.schedules import routes as schedules
+from server.schedules import runs
 
 PREFIX = "/api/v1"
 
@@ -29,7 +32,7 @@ def router() -> APIRouter:
     every = APIRouter(prefix=PREFIX, dependencies=[Depends(no_other_parameters)])
     for part in (
         catalogue, designs, evaluations, verifications, baselines, jobs, searches, lineage, rules,
-        validation, events, health, problems,
+        validation, events, schedules, runs, access, health, problems,
     ):  # fmt: skip
         every.include_router(part.router)
     return every

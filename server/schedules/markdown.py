@@ -37,9 +37,8 @@ def markdown(report: Mapping[str, Any]) -> str:
         before = "none" if e["gain_before"] is None else f"{e['gain_before']:+.1%}"
         where = f"{plain(e['model'])} on {e['count']} x {plain(e['device'])}, {e['context_tokens']} tokens"
         new = e["new"]
-        lines.append(
-            f"| {where} | {e['state']} | {new['structures']} | {new['accepted']} | {e['gain']:+.1%} | {before} |"
-        )
+        cells = (where, e["state"], new["structures"], new["accepted"], f"{e['gain']:+.1%}", before)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     for e in report["jobs"]:
         if e["discoveries"]:
             lines += ["", f"### {plain(e['model'])}: new discoveries", ""]

@@ -15,6 +15,7 @@ import structlog
 
 from db import Database, ScheduledRun
 from server.access.addresses import AddressError, Resolve, public_address, read_url, resolve
+from server.settings import Settings
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +84,13 @@ class Webhook:
         if answer.is_success:
             return ""
         return f"the receiver must answer with 2xx, but answered {answer.status_code}; check it"
+
+
+def webhook_of(settings: Settings) -> Webhook | None:
+    """The configured receiver, or None. Raises AddressError."""
+    if settings.webhook_url is None or settings.webhook_secret is None:
+        return None
+    return Webhook(settings.webhook_url.get_secret_value(), settings.webhook_secret.get_secret_value())
 
 
 def signature(secret: bytes, now: datetime, body: bytes) -> str:

@@ -1,0 +1,81 @@
+"""Signing in and out with a browser: plain HTML, no scripts."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Annotated
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from db import Token, utc_now
+from server.access import sessions
+from server.access.tokens import check_token
+from server.services import Here
+
+router = APIRouter(include_in_schema=False)
+
+Next = Annotated[str, Query(max_length=2000)]
+
+
+@router.get("/login")
+def login_page(next: Next = "/") -> Response:
+    """The form."""
+    return _page(next)
+
+
+@router.post("/login")
+async def login(request: Request, here: Here) -> Response:
+    """Begin a session with the token of the form."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10)
+    text, goal = fields.get("token", [""])[0].strip(), fields.get("next", ["/"])[0]
+
+    def signed_in() -> str | None:
+        now = utc_now()
+        token: Token | None = check_token(here.database, text, now)
+        if token is None:
+            return None
+        return sessions.begin(here.database, token, now, here.settings.session_hours)
+
+    session = await run_in_threadpool(signed_in)
+    if session is None:
+        here.metrics.refused.inc()
+        return _page(goal, "This token is not valid. It may have run out or been revoked.", 401)
+    cookie = sessions.set_cookie(session, here.settings.session_hours, _secure(request, here))
+    return Response(status_code=303, headers={"Location": local(goal), "Set-Cookie": cookie})
+
+
+@router.post("/logout")
+async def logout(request: Request, here: Here) -> Response:
+    """End the session."""
+    session = sessions.cookie_in(request.headers.get("cookie", "").encode("latin-1"))
+    if session:
+        await run_in_threadpool(sessions.end, here.database, session)
+    cookie = sessions.set_cookie("", 0, _secure(request, here))
+    return Response(status_code=303, headers={"Location": "/login", "Set-Cookie": cookie})
+
+
+def local(place: str) -> str:
+    """A path of this server; anything that could lead elsewhere leads to the start."""
+    fine = place.startswith("/") and not place.startswith(("//", "/\\"))
+    return place if fine and place.isprintable() and place.isascii() and "\\" not in place else "/"
+
+
+def _secure(request: Request, here: Here) -> bool:
+    return here.settings.https or request.url.scheme == "https"
+
+
+def _page(goal: str, problem: str = "", status: int = 200) -> Response:
+    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    return Response(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>SEIS: sign in</title>'
+        '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/api/style.css">'
+        f"</head><body><main><h1>SEIS</h1>{said}"
+        '<form method="post" action="/login"><p><label for="token">Token</label> '
+        '<input id="token" name="token" type="password" autocomplete="current-password" required '
+        f'maxlength="200"><input type="hidden" name="next" value="{escape(local(goal), quote=True)}"> '
+        "<button>Sign in</button></p></form>"
+        "<p>A token is made on the server with <code>seis token create</code>.</p></main></body></html>",
+        status, media_type="text/html; charset=utf-8",
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Running the service: logs without secrets, metrics, checks, backups, retention."""
