@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from html import escape
 
-from seis.plots.frame import Axis, Curve, Xy, axes, label
+from seis.plots.frame import Axis, Curve, Xy, axes
+from seis.plots.marks import COLOURS, INK, QUIET, Frame, opening, text
 
 WIDTH, HEIGHT = 880, 560
 LEFT, RIGHT, TOP, BOTTOM = 76, 40, 98, 62
-COLOURS = ("#0072B2", "#D55E00")  # Okabe and Ito: blue, vermilion
-INK, QUIET, RULE, PAPER = "#1f2933", "#5f6b76", "#e3e8ec", "#fdfdfc"
-FONT = "font-family='Helvetica Neue, Helvetica, Arial, sans-serif'"
 
 
 def svg(
@@ -28,11 +25,9 @@ def svg(
     shown = [c for c in curves if c.points]
     x, y = axes(shown)
     parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{HEIGHT}' "
-        f"viewBox='0 0 {WIDTH} {HEIGHT}' {FONT} role='img' aria-label='{escape(title, quote=True)}'>",
-        f"<rect width='{WIDTH}' height='{HEIGHT}' fill='{PAPER}'/>",
-        _text(LEFT, 36, title, 19, INK, weight="600"),
-        _text(LEFT, 60, subtitle, 13, QUIET),
+        opening(WIDTH, HEIGHT, title),
+        text(LEFT, 36, title, 19, INK, weight="600"),
+        text(LEFT, 60, subtitle, 13, QUIET),
         *_grid(x, y, x_name, y_name),
     ]
     first = 2 - len(shown[:2]) if len(shown) == 1 else 0
@@ -44,38 +39,24 @@ def svg(
     return "\n".join([*parts, "</svg>", ""])
 
 
+def _frame(x: Axis, y: Axis) -> Frame:
+    return Frame(x, y, LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM)
+
+
 def _px(x: Axis, value: float) -> float:
-    return LEFT + x.at(value) * (WIDTH - LEFT - RIGHT)
+    return _frame(x, x).across(value)
 
 
 def _py(y: Axis, value: float) -> float:
-    return HEIGHT - BOTTOM - y.at(value) * (HEIGHT - TOP - BOTTOM)
-
-
-def _text(
-    x: float, y: float, text: str, size: int, fill: str, anchor: str = "start", weight: str = "400"
-) -> str:
-    return (
-        f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' font-weight='{weight}' fill='{fill}' "
-        f"text-anchor='{anchor}'>{escape(text)}</text>"
-    )
+    return _frame(y, y).up(value)
 
 
 def _grid(x: Axis, y: Axis, x_name: str, y_name: str) -> list[str]:
-    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-    parts = []
-    for tick in x.ticks(12):
-        at = _px(x, tick)
-        parts.append(f"<line x1='{at:.1f}' y1='{TOP}' x2='{at:.1f}' y2='{bottom}' stroke='{RULE}'/>")
-        parts.append(_text(at, bottom + 20, label(tick), 12, QUIET, "middle"))
-    for tick in y.ticks(10):
-        at = _py(y, tick)
-        parts.append(f"<line x1='{LEFT}' y1='{at:.1f}' x2='{right}' y2='{at:.1f}' stroke='{RULE}'/>")
-        parts.append(_text(LEFT - 10, at + 4, label(tick), 12, QUIET, "end"))
-    parts.append(f"<line x1='{LEFT}' y1='{bottom}' x2='{right}' y2='{bottom}' stroke='{QUIET}'/>")
-    parts.append(_text(right, bottom + 44, f"{x_name} →", 13, INK, "end"))
-    parts.append(_text(LEFT - 50, TOP - 8, f"↑ {y_name}", 13, INK))
-    return parts
+    names = [
+        text(WIDTH - RIGHT, HEIGHT - BOTTOM + 44, f"{x_name} →", 13, INK, "end"),
+        text(LEFT - 50, TOP - 8, f"↑ {y_name}", 13, INK),
+    ]
+    return [*_frame(x, y).grid((12, 10)), *names]
 
 
 def _curve(curve: Curve, x: Axis, y: Axis, colour: str, dashed: bool) -> list[str]:
@@ -101,7 +82,7 @@ def _names(curves: Sequence[Curve], x: Axis, y: Axis, first: int) -> list[str]:
     for number, (curve, (mx, my)) in enumerate(zip(curves, middles, strict=True)):
         above = number == upper
         parts.append(
-            _text(mx + (12 if above else -12), my + (-10 if above else 20), curve.name, 14,
+            text(mx + (12 if above else -12), my + (-10 if above else 20), curve.name, 14,
                   COLOURS[number + first], "start" if above else "end", "600")
         )  # fmt: skip
     return parts
@@ -119,7 +100,7 @@ def _middle(curve: Curve, x: Axis, y: Axis, part: float) -> Xy:
 
 def _arrow(gain: tuple[Xy, Xy, str], x: Axis, y: Axis) -> list[str]:
     """From the old point to the new one, with what was gained on both axes."""
-    (ox, oy), (nx, ny), text = gain
+    (ox, oy), (nx, ny), words = gain
     ax, ay, bx, by = _px(x, ox), _py(y, oy), _px(x, nx), _py(y, ny)
     length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
     ux, uy = (bx - ax) / length, (by - ay) / length
@@ -135,7 +116,7 @@ def _arrow(gain: tuple[Xy, Xy, str], x: Axis, y: Axis) -> list[str]:
         f"<line x1='{ax:.1f}' y1='{ay:.1f}' x2='{bx:.1f}' y2='{by:.1f}' stroke='{INK}' stroke-width='1.6'/>",
         f"<polygon points='{head}' fill='{INK}'/>",
         # Beside the old point where the new one has no room at its right.
-        _text(bx + 12, by - 8, text, 13, INK, weight="600")
-        if bx < WIDTH - RIGHT - 9 * len(text)
-        else _text(ax - 12, ay - 8, text, 13, INK, "end", "600"),
+        text(bx + 12, by - 8, words, 13, INK, weight="600")
+        if bx < WIDTH - RIGHT - 9 * len(words)
+        else text(ax - 12, ay - 8, words, 13, INK, "end", "600"),
     ]
