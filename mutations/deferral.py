@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mutations.anatomy import Part, parts
-from mutations.edit import lines, lowered_or_none, reads, with_lines
+from mutations.edit import lines, lowered_or_none, moves, reads, with_lines
 from mutations.rule import Documentation, Rule, Site, site
 from rooflang.design import Design
 from rooflang.layout import Partial
@@ -52,7 +52,7 @@ def _places(design: Design) -> tuple[Site, ...]:
     kept = []
     for where in found:
         result = lowered_or_none(_with(design, where))
-        if result is not None and result.segments != lower(design).segments:
+        if result is not None and moves(result) != moves(lower(design)):
             kept.append(where)
     return tuple(kept)
 

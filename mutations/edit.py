@@ -131,6 +131,16 @@ def lowered_or_none(design: Design) -> Lowered | None:
         return None
 
 
+def moves(lowered: Lowered) -> tuple[tuple[object, ...], ...]:
+    """What the collectives of a design do, in order."""
+    return tuple(
+        (unit.path, op.operator, op.operands[0].tensor.dims, op.operands[0].tensor.dtype, op.axes)
+        for _, unit in lowered.units()
+        for op in unit.ops
+        if op.is_collective
+    )
+
+
 def fresh(wanted: str, taken: set[str] | frozenset[str]) -> str:
     """The name, or the first numbered form of it that is free."""
     name, number = wanted, 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mutations.anatomy import Part, parts
-from mutations.edit import lines, lowered_or_none, reads, with_lines
+from mutations.edit import lines, lowered_or_none, moves, reads, with_lines
 from mutations.rule import Documentation, Rule, Site, site
 from rooflang.design import Design
 from rooflang.layout import Split
@@ -41,7 +41,7 @@ def _places(design: Design) -> tuple[Site, ...]:
 
 def _differs(design: Design, result: Design) -> bool:
     lowered = lowered_or_none(result)
-    return lowered is not None and lowered.segments != lower(design).segments
+    return lowered is not None and moves(lowered) != moves(lower(design))
 
 
 def _with(design: Design, where: Site) -> Design:
