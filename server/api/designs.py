@@ -21,7 +21,7 @@ from server.api.common import (
     page_of,
     problems,
 )
-from server.jobs.request import Name, Strict
+from server.jobs.request import Config, Name, Strict
 from server.names import model_name
 from server.services import Here
 from server.work.uploads import read_config, read_model, read_text
@@ -37,7 +37,7 @@ class DesignIn(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "llama-3.1-8b"}]})
 
     text: str | None = Field(None, min_length=1, max_length=1_000_000, description="RoofLang text.")
-    config: dict[str, Any] | None = Field(None, description="A Hugging Face config.json.")
+    config: Config | None = Field(None, description="A Hugging Face config.json.")
     model: Name | None = Field(None, description="A catalogued model.")
     name: Name | None = Field(None, description="What the model of a config is to be called.")
     kv: Literal["served", "bf16"] = "served"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agent import Problem
 from evaluator.scenario import Scenario
@@ -18,6 +18,28 @@ Objective = Literal[
 ]
 Proposer = Literal["bottleneck", "exhaustive", "evolutionary"]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+DEEPEST = 32
+"""Objects and lists within each other in a config.json; published ones have three or four."""
+
+
+def shallow(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what is nested so deeply that to walk it would exhaust the stack."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return value
+    raise ValueError(f"must have at most {DEEPEST} objects and lists within each other")
+
+
+Config = Annotated[dict[str, Any], AfterValidator(shallow)]
 
 
 class Strict(BaseModel):
@@ -90,7 +112,7 @@ class JobRequest(Strict):
     )
     model: Name | None = Field(None, description="A catalogued model, or its unique beginning.")
     text: str | None = Field(None, min_length=1, max_length=1_000_000, description="RoofLang text.")
-    config: dict[str, Any] | None = Field(None, description="A Hugging Face config.json.")
+    config: Config | None = Field(None, description="A Hugging Face config.json.")
     name: Name | None = Field(None, description="What the model of a text or config is to be called.")
     device: Name = Field("b300-sxm", description="A catalogued device or system, or its unique beginning.")
     count: int = Field(64, ge=1, le=65_536, description="Devices of the cluster.")

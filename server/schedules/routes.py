@@ -48,9 +48,7 @@ class ScheduleOut(BaseModel):
     timezone: str
     enabled: bool
     next_fire_at: Utc | None
-    next_fires: list[FireOut] = Field(
-        description="The next five; days of changed clocks are marked."
-    )
+    next_fires: list[FireOut] = Field(description="The next five; days of changed clocks are marked.")
     grace_seconds: int
     catch_up: Literal["none", "latest", "all"]
     overlap: Literal["skip", "queue", "cancel"]
