@@ -23,17 +23,21 @@ class Bandit:
         self._taken: dict[str, float] = {n: float(state.get("taken", {}).get(n, 0.0)) for n in names}
         self._earned: dict[str, float] = {n: float(state.get("earned", {}).get(n, 0.0)) for n in names}
 
-    def shares(self, places: int) -> dict[str, int]:
-        """How many of a round's places each proposer gets; they add up to `places`."""
+    def shares(self, places: int, heat: float = 1.0) -> dict[str, int]:
+        """How many of a round's places each proposer gets; they add up to `places`.
+
+        More `heat` divides them more evenly.
+        """
         taken = dict(self._taken)
         given = dict.fromkeys(self._names, 0)
         scale = max((self._mean(n) for n in self._names), default=0.0) or 1.0
+        weight = heat * EXPLORATION
         for _ in range(places):
             total = sum(taken.values())
             best = max(
                 self._names,
                 key=lambda n: (
-                    self._mean(n) / scale + EXPLORATION * math.sqrt(math.log(total + 2) / (taken[n] + 1)),
+                    self._mean(n) / scale + weight * math.sqrt(math.log(total + 2) / (taken[n] + 1)),
                     -self._names.index(n),
                 ),
             )

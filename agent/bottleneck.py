@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from agent.archive import Member
-from agent.proposer import Json, Proposal, Told, View, apply_steps
+from agent.proposer import Json, Prior, Proposal, Told, View, apply_steps
 from mutations.rule import Rule, Site
 
 SINGLES = 9
@@ -41,12 +41,13 @@ class Bottleneck:
     """For each member, by gain: steps by the time that they can relieve, then those that helped together.
 
     A step is worth the share of the time that its rule relieves at its site, times what the rule has gained
-    so far. State: the plans of open members, and per rule how often it was tried and what it gained.
+    so far, here and by memory. State: the plans of open members, and per rule how often it was tried and what
+    it gained.
     """
 
     name = "bottleneck"
 
-    def __init__(self, state: Json | None = None) -> None:
+    def __init__(self, state: Json | None = None, seed: int = 0) -> None:
         state = state or {}
         self._plans = {name: _plan_from(plan) for name, plan in state.get("plans", {}).items()}
         self._closed: dict[str, None] = dict.fromkeys(state.get("closed", []))
@@ -70,7 +71,7 @@ class Bottleneck:
         design, choices = view.design(name), view.choices(name)
         plan = self._plans.get(name)
         if plan is None:
-            plan = self._plans[name] = Plan(self._first(member, choices))
+            plan = self._plans[name] = Plan(self._first(member, choices, view.prior))
         while True:
             while plan.groups:
                 group = plan.groups.pop(0)
@@ -90,16 +91,17 @@ class Bottleneck:
         del self._plans[name]
         self._closed[name] = None
 
-    def _first(self, member: Member, choices: Sequence[tuple[Rule, Site]]) -> list[list[int]]:
+    def _first(self, member: Member, choices: Sequence[tuple[Rule, Site]], prior: Prior) -> list[list[int]]:
         """The three most promising steps at once, then the most promising ones alone."""
-        scores = {i: self._score(member, rule, site) for i, (rule, site) in enumerate(choices)}
+        scores = {i: self._score(member, rule, site, prior) for i, (rule, site) in enumerate(choices)}
         ordered = sorted((i for i in scores if scores[i] > 0), key=lambda i: (-scores[i], i))
         singles = _distinct(ordered, choices)[:SINGLES]
         return [singles[:3], *([i] for i in singles)] if len(singles) > 2 else [[i] for i in singles]
 
-    def _score(self, member: Member, rule: Rule, site: Site) -> float:
+    def _score(self, member: Member, rule: Rule, site: Site, prior: Prior) -> float:
         tried, gained = self._gained.get(rule.name, (0, 0.0))
-        return _relieved(member, rule, site) * (gained + HOPE) / (tried + 1)
+        before, then = prior(rule.name, member.binding)
+        return _relieved(member, rule, site) * (gained + then + HOPE) / (tried + before + 1)
 
     def tell(self, told: Sequence[Told]) -> None:
         for item in told:

@@ -9,6 +9,7 @@ from agent.archive import Archive
 from agent.gaps import Gap, gaps
 from agent.problem import Problem
 from agent.simulated import SimulatedGain, simulated_gain, vanishes
+from agent.stagnation import STAGNATION
 from evaluator.frontier import Point, hypervolume_gain, matched_gains, simultaneous_gain
 from evaluator.sweep import concrete
 from rooflang.canonical import design_hash
@@ -58,7 +59,8 @@ class SearchResult:
     """What a run ended with, over the whole search.
 
     `stopped` says why: budget, exhausted (no rule makes anything new), time, or interrupted. `seconds` are
-    of this run, and so is `verification_milliseconds`, the median. Gaps say how much more is possible at
+    of this run, and so is `verification_milliseconds`, the median. `quiet` is how many structures were tried
+    since the frontier last grew. Gaps say how much more is possible at
     most, by overlapping the same designs perfectly and by any design.
     """
 
@@ -82,12 +84,19 @@ class SearchResult:
     verification_milliseconds: float | None
     gap_to_limit: Gap | None = None
     gap_to_relaxation: Gap | None = None
+    quiet: int = 0
+
+    @property
+    def stagnant(self) -> bool:
+        """Whether the frontier has not grown over so many structures that the search varied more widely."""
+        return self.quiet >= STAGNATION
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON with the keys of `seis search --json`."""
         values = {name: getattr(self, name) for name in self.__slots__}
         values["baseline_frontier"] = [p.to_json() for p in self.baseline_frontier]
         values["frontier"] = [p.to_json() for p in self.frontier]
+        values["stagnant"] = self.stagnant
         values["best"] = self.best.to_json() if self.best else None
         return values
 
@@ -99,6 +108,7 @@ def conclude(
     stopped: str,
     seconds: float,
     milliseconds: float | None,
+    quiet: int = 0,
 ) -> SearchResult:
     """The result of a search from its archive."""
     old, new = archive.baseline, archive.frontier
@@ -128,6 +138,7 @@ def conclude(
         verification_milliseconds=milliseconds,
         gap_to_limit=limit,
         gap_to_relaxation=relaxation,
+        quiet=quiet,
     )
 
 
@@ -142,7 +153,7 @@ def best_discovery(problem: Problem, store: SearchStore, archive: Archive) -> Di
 def discovery_of(problem: Problem, store: SearchStore, gain: float, old: Point, new: Point) -> Discovery:
     """Everything about a stored point that beats one of the baseline; the store must know its search."""
     structure = store.design(new.design)
-    found = concrete(structure, new.configuration, problem.accelerator.name)
+    found = concrete(structure, new.configuration, problem.device_names(structure))
     simulated = simulated_gain(problem, (store.design(old.design), old), (structure, new))
     from rooflang.printer import print_design
 

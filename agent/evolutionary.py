@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from agent.archive import Member
-from agent.proposer import Json, Proposal, Told, View
+from agent.proposer import Json, Proposal, Told, View, replay
 from agent.steps import Step
 from mutations.rule import Rule, Site
 from rooflang.design import Design
@@ -52,7 +52,7 @@ class Evolutionary:
         for _ in range(DRAWS * max(budget, 1)):
             rng = random.Random(f"{self._seed}/{self._drawn}")
             self._drawn += 1
-            parent = _parent(members, elites, rng)
+            parent = _parent(members, elites, rng, view.heat)
             crossed = rng.random() < CROSSED
             proposal = _cross(view, parent, elites, rng) if crossed else self._mutate(view, parent, rng)
             if proposal is not None:
@@ -71,13 +71,14 @@ class Evolutionary:
     def _mutate(self, view: View, parent: Member, rng: random.Random) -> Proposal | None:
         design = view.design(parent.design_hash)
         exact = [rule for rule in view.rules if rule.exact]
+        weights = [self._weight(rule.name, view.prior(rule.name, parent.binding)) for rule in exact]
         steps = 1
         while steps < MOST_STEPS and rng.random() < MORE:
             steps += 1
         chosen: list[tuple[Rule, Site]] = []
         current = design
         for _ in range(steps):
-            step = self._step(current, exact, rng)
+            step = self._step(current, exact, weights, rng)
             if step is None:
                 break
             chosen.append(step[:2])
@@ -85,10 +86,9 @@ class Evolutionary:
         return _made(parent, chosen, current, "a random rewrite of a good design") if chosen else None
 
     def _step(
-        self, design: Design, rules: Sequence[Rule], rng: random.Random
+        self, design: Design, rules: Sequence[Rule], weights: Sequence[float], rng: random.Random
     ) -> tuple[Rule, Site, Design] | None:
         """One rule at one site and what it makes; rules that gained are drawn more often."""
-        weights = [self._weight(rule.name) for rule in rules]
         for _ in range(6):
             rule = rng.choices(rules, weights)[0]
             sites = rule.sites(design)
@@ -101,15 +101,15 @@ class Evolutionary:
                 continue
         return None
 
-    def _weight(self, name: str) -> float:
+    def _weight(self, name: str, prior: tuple[float, float]) -> float:
         tried, gained = self._gained.get(name, (0, 0.0))
-        return HOPE / 4 + (gained + HOPE) / (tried + 1)
+        return HOPE / 4 + (gained + prior[1] + HOPE) / (tried + prior[0] + 1)
 
 
-def _parent(members: Sequence[Member], elites: Sequence[Member], rng: random.Random) -> Member:
+def _parent(members: Sequence[Member], elites: Sequence[Member], rng: random.Random, heat: float) -> Member:
     if elites and rng.random() < 0.5:
         return elites[int(len(elites) * rng.random() ** 2)]
-    temperature = max(COLD, HOT * math.exp(-len(members) / COOLING))
+    temperature = heat * max(COLD, HOT * math.exp(-len(members) / COOLING))
     best = max(m.gain for m in members)
     return rng.choices(members, [math.exp((m.gain - best) / temperature) for m in members])[0]
 
@@ -121,27 +121,8 @@ def _cross(view: View, parent: Member, elites: Sequence[Member], rng: random.Ran
         return None
     mate = rng.choice(mates)
     wanted = [s for s in mate.steps if s not in parent.steps and rng.random() < 0.7]
-    known = {rule.name: rule for rule in view.rules}
-    current = view.design(parent.design_hash)
-    chosen: list[tuple[Rule, Site]] = []
-    for step in wanted[:MOST_STEPS]:
-        found = _replayed(current, step, known.get(step.rule))
-        if found is not None:
-            site, current = found
-            chosen.append((known[step.rule], site))
+    chosen, current = replay(view.design(parent.design_hash), wanted[:MOST_STEPS], view.rules)
     return _made(parent, chosen, current, f"steps of {mate.design_hash[:8]}") if chosen else None
-
-
-def _replayed(design: Design, step: Step, rule: Rule | None) -> tuple[Site, Design] | None:
-    if rule is None:
-        return None
-    site = next((s for s in rule.sites(design) if str(s) == step.site), None)
-    if site is None:
-        return None
-    try:
-        return site, rule.apply(design, site)
-    except RoofLangError:
-        return None
 
 
 def _made(parent: Member, chosen: Sequence[tuple[Rule, Site]], design: Design, prediction: str) -> Proposal:

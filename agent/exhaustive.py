@@ -12,7 +12,7 @@ class Exhaustive:
 
     name = "exhaustive"
 
-    def __init__(self, state: Json | None = None) -> None:
+    def __init__(self, state: Json | None = None, seed: int = 0) -> None:
         state = state or {}
         self._next: dict[str, int] = dict(state.get("next", {}))
         self._closed: dict[str, None] = dict.fromkeys(state.get("closed", []))

@@ -13,16 +13,18 @@ from agent.archive import Archive
 from agent.discovery import SearchResult, conclude
 from agent.executor import Executor, Failure, executor_for
 from agent.judge import verify_design
+from agent.memory import Recalled, Transfer, learn, recall
 from agent.problem import Problem
 from agent.progress import Budget, Interruption, Listener, Progress
-from agent.proposer import Told, View, choices_of
+from agent.proposer import Factory, Told, View, choices_of
 from agent.records import Position, Result
+from agent.registry import chosen
 from agent.rounds import Entry, Mix
+from agent.stagnation import heat_of
 from agent.starts import conventional_entries, conventional_frontier
 from agent.store import SearchStore, opened
 from agent.trial import Laboratory, Outcome, Task, Verify, failed, try_candidate
 from evaluator.frontier import Point
-from mutations.registry import rules
 from mutations.rule import Rule, Site
 
 if TYPE_CHECKING:
@@ -40,20 +42,23 @@ def search(
     verify: Verify = verify_design,
     known_rules: Sequence[Rule] | None = None,
     proposer_names: Sequence[str] | None = None,
+    proposers: Sequence[Factory] | None = None,
+    memory: bool = True,
 ) -> SearchResult:
     """Search until the budget is used up, continuing from what the database holds of this problem.
 
     The result depends on the problem and the structures tried, not on workers or time. Ctrl-C ends the run
     after the round in work, which is stored; a killed run loses the round in work alone, and the next one
-    does it again. With `proposer_names`, only those proposers take part. `database` is an open Database, a
-    path or a URL. Raises db.DatabaseError (SearchTakenError while another live process runs the same search),
-    ProblemError and WorkerError.
+    does it again. With `proposers`, or `proposer_names` of installed ones, only those take part. With
+    `memory` a search that begins, or goes on after its end, starts from what the database holds of others.
+    `database` is an open Database, a path or a URL. Raises db.DatabaseError (SearchTakenError while another
+    live process runs the same search), ProblemError and WorkerError.
     """
+    factories = tuple(proposers) if proposers is not None else chosen(proposer_names)
     with opened(database) as base:
         store = SearchStore(base, problem)
-        run = _Run(
-            problem, store, budget or Budget(), progress, verify, known_rules or rules(), proposer_names
-        )
+        found = known_rules or problem.rules()
+        run = _Run(problem, store, budget or Budget(), progress, verify, found, factories, memory)
         own = executor is None
         pool = executor or executor_for(workers)
         try:
@@ -75,7 +80,8 @@ class _Run:
         progress: Listener | None,
         verify: Verify,
         known_rules: Sequence[Rule],
-        proposer_names: Sequence[str] | None = None,
+        factories: Sequence[Factory],
+        memory: bool,
     ) -> None:
         self.problem = problem
         self.store = store
@@ -83,7 +89,8 @@ class _Run:
         self.progress = progress
         self.laboratory = Laboratory(problem, verify)
         self.rules = known_rules
-        self.proposer_names = proposer_names
+        self.factories = factories
+        self.memory = memory
         self.started = time.monotonic()
         self.milliseconds: list[float] = []
         self.round_structures = 0
@@ -95,13 +102,15 @@ class _Run:
         finished = False
         try:
             stopped, archive = self._rounds(position, former, executor, interruption)
+            learn(self.store, archive)
             self.store.finish("interrupted" if stopped in ("interrupted", "time") else "done")
             finished = True
         finally:
             if not finished:
                 self._give_up()
         timing = median(self.milliseconds) if self.milliseconds else None
-        return conclude(self.problem, self.store, archive, stopped, time.monotonic() - self.started, timing)
+        seconds = time.monotonic() - self.started
+        return conclude(self.problem, self.store, archive, stopped, seconds, timing, position.quiet)
 
     def _give_up(self) -> None:
         """Let another run take the search; the error on its way says more than one from here."""
@@ -117,6 +126,9 @@ class _Run:
     ) -> tuple[str, Archive]:
         counters = self.store.counters
         baseline = self.store.baseline()
+        if self.memory and (position.round == 0 or former == "done"):
+            position.memory = recall(self.store)
+            position.proposers.pop(Transfer.name, None)
         if position.round == 0:
             baseline = self._first(position, baseline, executor)
         archive = Archive(baseline or ())
@@ -127,9 +139,12 @@ class _Run:
             self.store.write_round(position, (), None)
         elif counters.get("structures", 0) + self.budget.structures < position.target:
             position.target = counters.get("structures", 0) + self.budget.structures
-        mix = Mix(position.proposers, seed=self.problem.seed, names=self.proposer_names)
-        view = View(archive, self.rules, self.store.design, self._choices)
+        recalled = Recalled(position.memory)
+        state = {Transfer.name: recalled.transfer_state} | position.proposers
+        mix = Mix(state, self.factories, self.problem.seed, (Transfer,) if recalled.borrowed else ())
         while True:
+            heat = heat_of(position.quiet)
+            view = View(archive, self.rules, self.store.design, self._choices, recalled.prior, heat)
             if counters["structures"] >= position.target:
                 return "budget", archive
             if interruption.wanted:
@@ -138,9 +153,8 @@ class _Run:
                 return "time", archive
             size = min(self.budget.round_size, position.target - counters["structures"])
             entries = mix.gather(view, size, known)
-            for name in ("duplicates", "oversized"):
-                counters[name] = counters.get(name, 0) + getattr(mix, name)
-                setattr(mix, name, 0)
+            for name, amount in mix.counts().items():
+                counters[name] = counters.get(name, 0) + amount
             if mix.exhausted:
                 position.proposers = mix.state()
                 self.store.write_round(position, (), None)
@@ -153,6 +167,8 @@ class _Run:
                 if r.entry.proposal is not None
             ]
             mix.tell(told, [e.proposer for e in entries])
+            grew = any(r.contribution > 0 for r in results)
+            position.quiet = 0 if grew else position.quiet + len(results)
             position.round += 1
             position.proposers = mix.state()
             self.store.write_round(position, results, None)
@@ -192,7 +208,8 @@ class _Run:
                 outcomes[number] = known
                 continue
             same = item.proposal is None or (
-                item.proposal.same_matrix_work and archive[item.proposal.parent].same_matrix_work
+                item.proposal.same_matrix_work
+                and (item.proposal.parent not in archive or archive[item.proposal.parent].same_matrix_work)
             )
             tasks.append(Task(item.design, same, conventional[number] if conventional else 0, judgement))
             places.append(number)
@@ -228,7 +245,8 @@ class _Run:
             if outcome.status == "accepted":
                 member = self.store.new_member(archive, item, position.sequence, outcome)
                 gain = member.gain
-                change = gain - archive[item.proposal.parent].gain if item.proposal else 0.0
+                if item.proposal is not None and item.proposal.parent in archive:
+                    change = gain - archive[item.proposal.parent].gain
                 before = archive.hypervolume
                 extended = archive.add(member)
                 contribution = archive.hypervolume - before
@@ -254,5 +272,5 @@ class _Run:
         self.progress(
             Progress(phase, position.round, c.get("structures", 0) + self.round_structures, position.target,
                      c.get("accepted", 0), c.get("refused", 0), c.get("failed", 0), c.get("points", 0),
-                     max(best, 0.0), time.monotonic() - self.started)
+                     max(best, 0.0), time.monotonic() - self.started, position.quiet)
         )  # fmt: skip

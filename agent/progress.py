@@ -25,7 +25,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One event: `phase` is baseline or search; `structures` of `target` are done, of the whole search."""
+    """One event: `phase` is baseline or search; `structures` of `target` are done, of the whole search.
+
+    `quiet` is how many structures were tried since the frontier last grew.
+    """
 
     phase: str
     round: int
@@ -37,6 +40,7 @@ class Progress:
     points: int
     best_gain: float
     seconds: float
+    quiet: int = 0
 
 
 Listener: TypeAlias = Callable[[Progress], None]

@@ -1,7 +1,7 @@
 """What a proposer is: it is asked for structures to try and told what became of them.
 
 A proposer holds no state but plain JSON, which the search stores with every round: made again from that
-state it goes on as if it had never stopped. It must be deterministic.
+state it goes on as if it had never stopped. It must be deterministic. `agent.testing` holds one to this.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ Json: TypeAlias = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A design made from a parent by rules in turn. `prediction` says in words what it should do.
+
+    `parent` is the hash of a member of the archive, or empty for a design that was not made from one.
 
     `same_matrix_work` is false when a rule declares that it changes the matrix FLOPs; `positions` are the
     proposer's own note.
@@ -57,17 +59,29 @@ class Told:
     contribution: float = 0.0
 
 
+Prior: TypeAlias = Callable[[str, str], tuple[float, float]]
+"""(rule, resource) -> (trials, sum of gains) that other searches had with a rule where a resource binds."""
+
+
+def no_prior(rule: str, resource: str) -> tuple[float, float]:
+    """Nothing is known from elsewhere."""
+    return 0.0, 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What a proposer may read: the archive, the rules, and by a member's hash its design and its choices.
 
-    Choices are every exact rule at every site of the design, in a fixed order.
+    Choices are every exact rule at every site of the design, in a fixed order. `prior` is what memory holds
+    of rules; `heat` is 1, and more where the search stagnates and should vary more widely.
     """
 
     archive: Archive
     rules: Sequence[Rule]
     design: Callable[[str], Design]
     choices: Callable[[str], Sequence[tuple[Rule, Site]]]
+    prior: Prior = no_prior
+    heat: float = 1.0
 
 
 class Proposer(Protocol):
@@ -88,6 +102,10 @@ class Proposer(Protocol):
         """Plain JSON from which the proposer can be made again."""
 
 
+Factory: TypeAlias = Callable[[Json | None, int], Proposer]
+"""(state or None, seed of the search) -> a proposer; a class whose `__init__` takes both is one."""
+
+
 def apply_steps(
     design: Design, choices: Sequence[tuple[Rule, Site]], parent: str, prediction: str
 ) -> Proposal | None:
@@ -103,6 +121,27 @@ def apply_steps(
             return None
     steps = tuple(Step(rule.name, str(site)) for rule, site in choices)
     return Proposal(parent, steps, design, prediction, all(rule.same_matrix_work for rule, _ in choices))
+
+
+def replay(
+    design: Design, steps: Sequence[Step], rules: Sequence[Rule]
+) -> tuple[list[tuple[Rule, Site]], Design]:
+    """Steps by their names on another design, where they still apply: (those that did, what they make)."""
+    from rooflang.errors import RoofLangError
+
+    known = {rule.name: rule for rule in rules}
+    done: list[tuple[Rule, Site]] = []
+    for step in steps:
+        rule = known.get(step.rule)
+        site = next((s for s in rule.sites(design) if str(s) == step.site), None) if rule else None
+        if rule is None or site is None:
+            continue
+        try:
+            design = rule.apply(design, site)
+        except RoofLangError:
+            continue
+        done.append((rule, site))
+    return done, design
 
 
 def choices_of(rules: Sequence[Rule], design: Design) -> list[tuple[Rule, Site]]:

@@ -17,13 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class Position:
-    """From where a search continues; the stored cursor."""
+    """From where a search continues; the stored cursor.
+
+    `memory` is what was recalled of other searches when this one began, and `quiet` how many structures were
+    tried since the frontier last grew. `runs` are those of `agent.companion`.
+    """
 
     round: int = 0
     sequence: int = 0
     target: int = 0
     proposers: Json = field(default_factory=dict)
     rules: str = ""
+    memory: Json = field(default_factory=dict)
+    quiet: int = 0
+    runs: list[Json] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +105,22 @@ class Writer:
                 detail=outcome.detail,
                 certificate_hash=certificate,
                 gain=result.gain,
+                parent_hash=step.parent_hash if step else "",
+                rule=step.rule if step else "",
             )
         )
 
     def _count(self, tx: db.Transaction, result: Result) -> None:
         accepted, improved = int(result.outcome.status == "accepted"), int(result.improved)
-        for step in result.entry.proposal.steps if result.entry.proposal else ():
+        steps = result.entry.proposal.steps if result.entry.proposal else ()
+        for step in steps:
             tx.count_rule(
                 step.rule,
                 result.entry.resource,
                 proposed=1,
                 accepted=accepted,
                 improved=improved,
+                gained=max(0.0, result.change) / len(steps),
                 search_id=self.search_id,
             )
 
@@ -132,11 +143,11 @@ def certificate_of(reference: str, structure: str, judgement: Judgement) -> db.C
 
 
 def lineage_of(item: Entry, outcome: Outcome) -> db.Lineage | None:
-    """The step that made an entry from its parent."""
+    """The step that made an entry from its parent; None for one without."""
     from db import Lineage
 
     proposal = item.proposal
-    if proposal is None:
+    if proposal is None or not proposal.parent:
         return None
     parameters = {
         "steps": [asdict(s) for s in proposal.steps],

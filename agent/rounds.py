@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.archive import Archive
 from agent.bandit import Bandit
-from agent.bottleneck import Bottleneck
-from agent.evolutionary import Evolutionary
-from agent.exhaustive import Exhaustive
 from agent.problem import identity, structure_of
-from agent.proposer import Json, Proposal, Proposer, Told, View
+from agent.proposer import Factory, Json, Proposal, Proposer, Told, View
+from agent.registry import STANDARD
 from rooflang.design import Design
 from rooflang.errors import RoofLangError
 
@@ -21,6 +18,9 @@ EXAMINED = 12
 
 MOST_AXES = 4
 """Mesh axes of a candidate, all pools together: each multiplies meshes to sweep and devices to simulate."""
+
+COUNTED = ("examined", "duplicates", "oversized", "unreadable")
+"""Counters of a mix: proposals looked at, and those among them that were thrown away, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,71 +43,86 @@ def entry(design: Design, proposer: str, proposal: Proposal | None = None, resou
 class Mix:
     """Proposers that share a round; a bandit gives each its places by the frontier gain that it earned.
 
-    Places that one cannot fill go to the others. With `names`, only those take part.
+    Places that one cannot fill go to the others. `leading` ones are asked before all others, for as much as
+    they have.
     """
 
     def __init__(
         self,
         state: Json | None = None,
-        proposers: Sequence[Proposer] | None = None,
+        factories: Sequence[Factory] = STANDARD,
         seed: int = 0,
-        names: Sequence[str] | None = None,
+        leading: Sequence[Factory] = (),
     ) -> None:
         state = state or {}
-        every = tuple(
-            proposers
-            if proposers is not None
-            else (
-                Bottleneck(state.get("bottleneck")),
-                Exhaustive(state.get("exhaustive")),
-                Evolutionary(state.get("evolutionary"), seed),
-            )
-        )
-        self._proposers = tuple(p for p in every if names is None or p.name in names)
-        self._bandit = Bandit([p.name for p in self._proposers], state.get("bandit"))
+        self._leading = tuple(_made(f, state, seed) for f in leading)
+        self._others = tuple(_made(f, state, seed) for f in factories)
+        self._proposers = (*self._leading, *self._others)
+        self._bandit = Bandit([p.name for p in self._others], state.get("bandit"))
+        self._kept = dict(state)
+        self.examined = 0
         self.duplicates = 0
         self.oversized = 0
+        self.unreadable = 0
         self.exhausted = False
 
     def gather(self, view: View, size: int, known: set[str]) -> list[Entry]:
         """Up to `size` new structures; their hashes are added to `known`."""
         found: list[Entry] = []
         left = size * EXAMINED
-        shares = self._bandit.shares(size)
-        dry = 0
-        for turn in (0, 1):
+        self.exhausted = False
+        while not found and left > 0:
+            before = left
+            found, left, ended = self._asked(view, size, left, known)
+            if found or not ended:
+                break
+            self.exhausted = True
+            if left == before:
+                break
             for proposer in self._proposers:
-                wanted = min(shares[proposer.name] if turn == 0 else size, size - len(found))
-                got, left, ended = self._take(
-                    proposer.ask(view, wanted), proposer.name, wanted, left, view.archive, known
-                )
-                found.extend(got)
-                dry += int(turn == 1 and ended)
-        self.exhausted = not found and dry == len(self._proposers)
+                proposer.tell([])  # all that it proposed was known; it may have more
+        self.exhausted = self.exhausted and not found
         return found
 
+    def _asked(self, view: View, size: int, left: int, known: set[str]) -> tuple[list[Entry], int, bool]:
+        """Everyone asked once: (new structures, proposals that may still be looked at, whether all ended)."""
+        found: list[Entry] = []
+        dry = 0
+        for proposer in self._leading:
+            got, left, ended = self._take(proposer, view, size - len(found), left, known)
+            found.extend(got)
+            dry += int(ended)
+        shares = self._bandit.shares(size - len(found), view.heat) if self._others else {}
+        for turn in (0, 1):
+            for proposer in self._others:
+                room = size - len(found)
+                wanted = min(shares[proposer.name], room) if turn == 0 else room
+                got, left, ended = self._take(proposer, view, wanted, left, known)
+                found.extend(got)
+                dry += int(turn == 1 and ended)
+        return found, left, dry == len(self._proposers)
+
     def _take(
-        self,
-        proposals: Iterator[Proposal],
-        name: str,
-        wanted: int,
-        left: int,
-        archive: Archive,
-        known: set[str],
+        self, proposer: Proposer, view: View, wanted: int, left: int, known: set[str]
     ) -> tuple[list[Entry], int, bool]:
         """(new structures, proposals that may still be looked at, whether there are no more)."""
         found: list[Entry] = []
+        archive = view.archive
+        proposals = proposer.ask(view, wanted)
         while len(found) < wanted and left > 0:
             proposal = next(proposals, None)
             if proposal is None:
                 return found, left, True
             left -= 1
+            self.examined += 1
             if sum(len(mesh.axes) for mesh in proposal.design.placement.meshes) > MOST_AXES:
                 self.oversized += 1
                 continue
             try:
-                new = entry(proposal.design, name, proposal, archive[proposal.parent].binding)
+                resource = archive[proposal.parent].binding if proposal.parent in archive else ""
+                new = entry(proposal.design, proposer.name, proposal, resource)
             except RoofLangError:
+                self.unreadable += 1
                 continue
             if new.structure_hash in known:
                 self.duplicates += 1
@@ -115,6 +130,13 @@ class Mix:
             known.add(new.structure_hash)
             found.append(new)
         return found, left, False
+
+    def counts(self) -> dict[str, int]:
+        """Proposals looked at since the last call, and how many of them were thrown away, by reason."""
+        found = {name: getattr(self, name) for name in COUNTED}
+        for name in COUNTED:
+            setattr(self, name, 0)
+        return found
 
     def tell(self, told: Sequence[Told], proposers: Sequence[str]) -> None:
         """Results of a round; `proposers` names who proposed each."""
@@ -126,4 +148,11 @@ class Mix:
         self._bandit.learn(Counter(proposers), earned)
 
     def state(self) -> Json:
-        return {p.name: p.state() for p in self._proposers} | {"bandit": self._bandit.state()}
+        """Of everyone who took part; what a proposer left that does not take part now stays as it was."""
+        return self._kept | {p.name: p.state() for p in self._proposers} | {"bandit": self._bandit.state()}
+
+
+def _made(factory: Factory, state: Json, seed: int) -> Proposer:
+    """A proposer with its stored state, which is kept under its name."""
+    fresh = factory(None, seed)
+    return factory(state[fresh.name], seed) if fresh.name in state else fresh

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from agent.ancestry import Ancestry
 from agent.archive import Archive, Member, gain_of, point_from_json
 from agent.owner import is_dead, owner_name
 from agent.problem import Problem, identity
@@ -118,8 +119,8 @@ class SearchStore:
     def load(self, archive: Archive) -> set[str]:
         """Fill the archive with what was accepted so far; returns every structure that was tried."""
         known: set[str] = set()
-        steps: dict[str, Any] = {}
         with self.database.snapshot() as tx:
+            ancestry = Ancestry(tx, self.search_id)
             for candidate in tx.list_candidates(self.search_id):
                 name = candidate.design_hash
                 stored = tx.find_design(name)
@@ -131,9 +132,7 @@ class SearchStore:
                     continue
                 records = tuple(dict(p) for p in found.points)
                 archive.add(self.member(archive, name, stored.structure_hash, candidate.sequence_number,
-                                        records, steps.get(name)))  # fmt: skip
-                for step in tx.children(name):
-                    steps.setdefault(step.child_hash, step)
+                                        records, ancestry.step(name)))  # fmt: skip
         return known
 
     def member(
@@ -206,17 +205,7 @@ class SearchStore:
 
     def path_to(self, design_hash: str) -> list[db.Lineage]:
         """The steps from a conventional design to this one, in order, within this search."""
-        tried = {c.design_hash: c.sequence_number for c in self.database.list_candidates(self.search_id)}
-        made: dict[str, db.Lineage] = {}
-        for step in self.database.lineage(design_hash):
-            older = tried.get(step.parent_hash)
-            if older is not None and older < tried.get(step.child_hash, -1):
-                made.setdefault(step.child_hash, step)
-        path = []
-        while design_hash in made:
-            path.append(made[design_hash])
-            design_hash = made[design_hash].parent_hash
-        return path[::-1]
+        return Ancestry(self.database, self.search_id).path(design_hash)
 
     def certificate_of(self, design_hash: str) -> db.Certificate | None:
         """The certificate by which a candidate of this search was accepted."""
