@@ -10,13 +10,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from agent.archive import Archive
+from agent.companion import Companion, Running, Script, run_entry
 from agent.discovery import SearchResult, conclude
 from agent.executor import Executor, Failure, executor_for
 from agent.judge import verify_design
 from agent.memory import Recalled, Transfer, learn, recall
 from agent.problem import Problem
 from agent.progress import Budget, Interruption, Listener, Progress
-from agent.proposer import Factory, Told, View, choices_of
+from agent.proposer import Factory, Json, Told, View, choices_of
 from agent.records import Position, Result
 from agent.registry import chosen
 from agent.rounds import Entry, Mix
@@ -44,6 +45,8 @@ def search(
     proposer_names: Sequence[str] | None = None,
     proposers: Sequence[Factory] | None = None,
     memory: bool = True,
+    companion: Companion | None = None,
+    script: Script | None = None,
 ) -> SearchResult:
     """Search until the budget is used up, continuing from what the database holds of this problem.
 
@@ -53,12 +56,16 @@ def search(
     `memory` a search that begins, or goes on after its end, starts from what the database holds of others.
     `database` is an open Database, a path or a URL. Raises db.DatabaseError (SearchTakenError while another
     live process runs the same search), ProblemError and WorkerError.
+
+    A `companion` makes one more proposer; with a `script`, the rounds of an earlier run are done again.
     """
     factories = tuple(proposers) if proposers is not None else chosen(proposer_names)
     with opened(database) as base:
         store = SearchStore(base, problem)
-        found = known_rules or problem.rules()
-        run = _Run(problem, store, budget or Budget(), progress, verify, found, factories, memory)
+        run = _Run(
+            problem, store, budget or Budget(), progress, verify, known_rules or problem.rules(), factories,
+            memory, companion, script,
+        )  # fmt: skip
         own = executor is None
         pool = executor or executor_for(workers)
         try:
@@ -82,6 +89,8 @@ class _Run:
         known_rules: Sequence[Rule],
         factories: Sequence[Factory],
         memory: bool,
+        companion: Companion | None = None,
+        script: Script | None = None,
     ) -> None:
         self.problem = problem
         self.store = store
@@ -91,6 +100,8 @@ class _Run:
         self.rules = known_rules
         self.factories = factories
         self.memory = memory
+        self.companion = companion
+        self.script = script
         self.started = time.monotonic()
         self.milliseconds: list[float] = []
         self.round_structures = 0
@@ -126,9 +137,12 @@ class _Run:
     ) -> tuple[str, Archive]:
         counters = self.store.counters
         baseline = self.store.baseline()
-        if self.memory and (position.round == 0 or former == "done"):
-            position.memory = recall(self.store)
+        fresh = position.round == 0 or former == "done" if self.script is None else self.script.fresh
+        if self.memory and fresh:
+            position.memory = recall(self.store) if self.script is None else self.script.memory
             position.proposers.pop(Transfer.name, None)
+        entry, factories = self._entered(position, fresh, executor, interruption)
+        sizes = None if self.script is None else list(self.script.sizes)
         if position.round == 0:
             baseline = self._first(position, baseline, executor)
         archive = Archive(baseline or ())
@@ -141,18 +155,20 @@ class _Run:
             position.target = counters.get("structures", 0) + self.budget.structures
         recalled = Recalled(position.memory)
         state = {Transfer.name: recalled.transfer_state} | position.proposers
-        mix = Mix(state, self.factories, self.problem.seed, (Transfer,) if recalled.borrowed else ())
+        mix = Mix(state, factories, self.problem.seed, (Transfer,) if recalled.borrowed else ())
         while True:
             heat = heat_of(position.quiet)
             view = View(archive, self.rules, self.store.design, self._choices, recalled.prior, heat)
-            if counters["structures"] >= position.target:
+            if (counters["structures"] >= position.target) if sizes is None else not sizes:
                 return "budget", archive
             if interruption.wanted:
                 return "interrupted", archive
             if self.budget.seconds is not None and time.monotonic() - self.started > self.budget.seconds:
                 return "time", archive
             size = min(self.budget.round_size, position.target - counters["structures"])
+            size = sizes.pop(0) if sizes else size
             entries = mix.gather(view, size, known)
+            entry["sizes"].append(size)
             for name, amount in mix.counts().items():
                 counters[name] = counters.get(name, 0) + amount
             if mix.exhausted:
@@ -173,6 +189,31 @@ class _Run:
             position.proposers = mix.state()
             self.store.write_round(position, results, None)
             self._report("search", position, archive)
+
+    def _entered(
+        self, position: Position, fresh: bool, executor: Executor, interruption: Interruption
+    ) -> tuple[Json, Sequence[Factory]]:
+        """The entry of this run in its search, and its proposers."""
+
+        def stop() -> bool:
+            self.store.heartbeat()
+            late = self.budget.seconds is not None and time.monotonic() - self.started > self.budget.seconds
+            return interruption.wanted or late
+
+        entry = run_entry(
+            position.runs,
+            [factory(None, 0).name for factory in self.factories],
+            self.companion,
+            position.memory,
+            fresh,
+            self.store.database.next_exchange(self.store.search_id),
+        )
+        if self.companion is None:
+            return entry, self.factories
+        running = Running(
+            self.store, executor, lambda: replace(self.laboratory, proofs=self.proofs), stop, entry["first"]
+        )
+        return entry, (*self.factories, self.companion.join(running))
 
     def _first(
         self, position: Position, baseline: tuple[Point, ...] | None, executor: Executor
