@@ -24,7 +24,7 @@ def read_url(text: str) -> URL:
         url = URL(text)
     except (InvalidURL, TypeError, ValueError):
         raise AddressError("a webhook must be a URL, but this is none; write https://host/path") from None
-    if url.scheme != "https" or not url.host:
+    if url.scheme != "https" or not url.host or not 0 < (url.port or 443) < 65_536:
         raise AddressError("a webhook must begin with https:// and name a host; correct it")
     if url.userinfo:
         raise AddressError("a webhook must not hold a user or password; sign with SEIS_WEBHOOK_SECRET")
