@@ -25,12 +25,12 @@ def write(block: Block, layer: Layer, ctx: Context, late: str = "") -> str:
     if layer.beside is not None:
         with block.section(_section(layer.beside)) as b:
             aside = _feed(b, layer.beside, ctx, layer.parallel)
-    now = late if layer.beside_lag else aside
+    beside = (late, "" if layer.beside_lag else aside, mixed if layer.parallel else "")
     if layer.feed is not None:
         with block.section(_section(layer.feed)) as b:
             fed = _feed(b, layer.feed, ctx, layer.parallel)
             with b.kernel():
-                for n, other in enumerate(o for o in (now, mixed if layer.parallel else "") if o):
+                for n, other in enumerate(o for o in beside if o):
                     fed = b.let(f"sum{n or ''}", f"add({fed}, {other})")
             _add(b, ctx, fed)
     return aside if layer.beside_lag else ""

@@ -82,3 +82,14 @@ def test_the_judge_tells_real_faults_from_harmless_ones(monkeypatch):
     narrowed = BY_NAME["value narrowed"]
     where, bad = narrowed.places(unit, dict(lowered.meshes))[0]
     assert judge(reference, lowered, unit, narrowed, where, bad, 0).outcome == REAL
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_all_that_a_workload_computes_is_used(name):
+    """A fault in what nothing reads would be none: every section leaves a value or a state behind."""
+    lowered = lower(workload(name)[1][0])
+    for _, unit in lowered.units():
+        read = {t.name for op in unit.ops for u in op.operands for t in (u.tensor, u.index) if t is not None}
+        read |= {t.name for _, t in unit.outputs}
+        unread = [op.result.name for op in unit.ops if op.operator != "append" and op.result.name not in read]
+        assert not unread, f"{unit.path}: {unread}"
