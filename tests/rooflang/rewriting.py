@@ -25,6 +25,7 @@ from rooflang.design import (
     Weight,
 )
 from rooflang.dtype import index_dim
+from rooflang.limits import PARTIAL, WHOLE
 from rooflang.size import substitute, symbol
 
 Name = Callable[[str], str]
@@ -76,6 +77,9 @@ def renamed(design: Design, value: Name, dim: Name, block: Name, axis: Name, poo
     def target(name: str) -> str:
         return value(name) if name in values else ".".join(map(block, name.split(".")))
 
+    def cut(name: str) -> str:
+        return name if name in (WHOLE, PARTIAL) else dim_(name)
+
     axes = {a: symbol(axis(a)) for m in design.placement.meshes for a, _ in m.axes}
     program = Program(
         tuple((dim_(n), substitute(s, axes)) for n, s in design.program.dims),
@@ -85,12 +89,14 @@ def renamed(design: Design, value: Name, dim: Name, block: Name, axis: Name, poo
     p, s = design.placement, design.schedule
     placement = Placement(
         tuple(Mesh(pool(m.pool), tuple((axis(a), n) for a, n in m.axes)) for m in p.meshes),
-        tuple(Shard(target(x.target), dim_(x.dim), tuple(map(axis, x.axes))) for x in p.shards),
+        tuple(Shard(target(x.target), cut(x.dim), tuple(map(axis, x.axes))) for x in p.shards),
         tuple((target(t), pool(h)) for t, h in p.homes),
         axis(p.pipeline) if p.pipeline else None,
+        tuple((target(t), tier) for t, tier in p.tiers),
     )
     fusions = tuple(Fusion(target(f.target), tuple(map(value, f.values))) for f in s.fusions)
-    schedule = Schedule(s.microbatches, fusions, s.overlap_links, tuple(map(target, s.streams)))
+    sections = (tuple(map(target, names)) for names in (s.streams, s.prefetch, s.cascade))
+    schedule = Schedule(s.microbatches, fusions, s.overlap_links, *sections)
     pools = tuple(Pool(pool(x.name), x.device, x.count) for x in design.pools)
     return Design("another name", program, pools, placement, schedule)
 

@@ -241,8 +241,11 @@ def _placement(draw: st.DrawFn, pools: list[str], sections: list[str]) -> Placem
             shards.append(Shard(section, draw(st.sampled_from(["K", "F", "X", "V"])), ("tp",)))
     if draw(st.booleans()):
         shards.append(Shard("x", "D", ("tp",)))
+    if draw(st.booleans()):
+        shards.append(Shard("x", draw(st.sampled_from(["whole", "partial"])), ("dp",)))
     homes = tuple((s, pools[-1]) for s in sections if draw(st.booleans()))
-    return Placement(meshes, tuple(shards), homes, draw(st.sampled_from([None, "pp"])))
+    tiers = tuple((s, "host") for s in sections if draw(st.booleans()))
+    return Placement(meshes, tuple(shards), homes, draw(st.sampled_from([None, "pp"])), tiers)
 
 
 def _schedule(draw: st.DrawFn, sections: list[str]) -> Schedule:
@@ -255,4 +258,6 @@ def _schedule(draw: st.DrawFn, sections: list[str]) -> Schedule:
     }
     fusions = tuple(Fusion(s, known[s]) for s in sections if draw(st.booleans()))
     streams = tuple(s for s in sections if draw(st.booleans()))
-    return Schedule(draw(st.integers(1, 4)), fusions, draw(st.booleans()), streams)
+    prefetch = tuple(s for s in sections if draw(st.booleans()))
+    cascade = tuple(s for s in sections if s == "attention" and draw(st.booleans()))
+    return Schedule(draw(st.integers(1, 4)), fusions, draw(st.booleans()), streams, prefetch, cascade)
