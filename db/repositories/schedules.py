@@ -145,7 +145,7 @@ class Schedules(Store):
         if schedule_id is not None:
             statement = statement.where(RunRow.schedule_id == schedule_id)
         with self._reading() as session:
-            return dict(session.execute(statement).tuples().all())
+            return dict(session.execute(statement).all())
 
     def count_begun(self, schedule_id: str) -> int:
         """How many runs of a schedule have begun."""
