@@ -22,15 +22,22 @@ from seis.cli import (
     frontier,
     gap,
     importing,
+    memory,
     models,
+    operations,
+    schedules,
     search,
     serve,
     service,
     show,
+    tokens,
     validate,
     verify,
 )
 from seis.cli.problems import FAULT, INTERRUPTED, UNUSABLE, is_users, report
+
+LOCAL = ("serve", "worker", "doctor", "backup", "restore", "token", "schedule")
+"""Commands that are about this machine, whatever server is named."""
 
 app = typer.Typer(
     name="seis",
@@ -56,10 +63,16 @@ for _name, _command in (
     ("search", search.search),
     ("frontier", frontier.frontier),
     ("explain", explain.explain),
+    ("memory", memory.memory),
     ("serve", serve.serve),
     ("worker", serve.worker),
+    ("doctor", operations.doctor),
+    ("backup", operations.backup),
+    ("restore", operations.restore),
 ):
     app.command(_name)(_command)
+app.add_typer(tokens.app, name="token")
+app.add_typer(schedules.app, name="schedule")
 
 
 def _print_version(wanted: bool) -> None:

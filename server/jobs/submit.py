@@ -25,19 +25,30 @@ def submit(request: JobRequest, database: Database, events: EventLog, compute: C
 
 def check(request: JobRequest, compute: Compute) -> Stored:
     """The request with full names and, for an uploaded model, its text."""
-    named = request.model_copy(update={"device": device_name(request.device)})
-    _need_figures(named)
     if request.text is None and request.config is None:
-        full = model_name(request.model or MODEL)
-        stored = Stored(request=named.model_copy(update={"model": full}), model=full)
-    else:
-        found = _uploaded(request, compute)
-        label = re.sub(r"[^a-z0-9._-]+", "-", (request.name or found["name"]).lower()).strip("-.") or "model"
-        name = f"{label[:60]}-{sha256(found['text'].encode()).hexdigest()[:8]}"
-        kept = named.model_copy(update={"text": None, "config": None, "name": name, "kv": "served"})
-        stored = Stored(request=kept, model=name, text=found["text"])
+        return check_catalogued(request)
+    named = _named(request)
+    found = _uploaded(request, compute)
+    label = re.sub(r"[^a-z0-9._-]+", "-", (request.name or found["name"]).lower()).strip("-.") or "model"
+    name = f"{label[:60]}-{sha256(found['text'].encode()).hexdigest()[:8]}"
+    kept = named.model_copy(update={"text": None, "config": None, "name": name, "kv": "served"})
+    stored = Stored(request=kept, model=name, text=found["text"])
     stored.problem()
     return stored
+
+
+def check_catalogued(request: JobRequest) -> Stored:
+    """The same for a catalogued model, which needs no computation."""
+    full = model_name(request.model or MODEL)
+    stored = Stored(request=_named(request).model_copy(update={"model": full}), model=full)
+    stored.problem()
+    return stored
+
+
+def _named(request: JobRequest) -> JobRequest:
+    named = request.model_copy(update={"device": device_name(request.device)})
+    _need_figures(named)
+    return named
 
 
 def enqueue(stored: Stored, database: Database, events: EventLog, priority: int | None = None) -> Job:
