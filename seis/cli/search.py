@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from seis.cli.llm import Llm, LlmBaseUrl, LlmModel, MaxCalls, MaxCost, MaxTokens
 from seis.cli.options import (
     CONTEXT,
     COUNT,
@@ -32,6 +33,7 @@ from seis.cli.problems import INTERRUPTED
 if TYPE_CHECKING:
     import db
     from agent import Problem, SearchResult
+    from agent.companion import Companion
 
 
 def search(
@@ -46,6 +48,12 @@ def search(
     clock: ClockOption = Clock.overlapped,
     setting: SettingOption = Setting.achievable,
     kv: KvOption = Kv.served,
+    llm: Llm = False,
+    llm_model: LlmModel = None,
+    llm_base_url: LlmBaseUrl = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_calls: MaxCalls = None,
     plot: Plot = None,
     database: Database = DATABASE,
     json: Json = False,
@@ -53,6 +61,7 @@ def search(
     """Search for designs that beat the conventional frontier; run again, it goes on from where it ended."""
     from agent import Problem
     from evaluator.scenario import Scenario
+    from seis.cli.llm import companion_of, spending
     from seis.cli.pictures import check_picture
     from seis.cli.sources import open_database
 
@@ -66,17 +75,19 @@ def search(
         model, device, count, Scenario(context), setting.value, clock.value, seed,
         "bf16" if kv is Kv.bf16 else "served",
     )  # fmt: skip
+    companion = companion_of(llm, llm_model, llm_base_url, max_tokens, max_cost, max_calls)
     with open_database(database, create=True) as opened:
-        result = _run(problem, opened, structures, seconds, workers, quiet=json)
+        result = _run(problem, opened, structures, seconds, workers, json, companion)
+        spent = spending(opened, result.search_id, companion)
         _keep_best(problem, opened, result)
         if json:
             from seis.cli.output import print_json
 
-            print_json(describe(result))
+            print_json(describe(result) | ({"llm": spent} if spent else {}))
         else:
             from seis.cli.search_tables import print_result
 
-            print_result(problem, opened, result, database)
+            print_result(problem, opened, result, database, spent)
         if plot is not None:
             _draw(plot, opened, result)
     if result.stopped == "interrupted":
@@ -128,17 +139,18 @@ def _run(
     seconds: float | None,
     workers: int,
     quiet: bool,
+    companion: Companion | None = None,
 ) -> SearchResult:
     from agent import Budget
     from agent import search as run
 
     budget = Budget(seconds=seconds) if structures is None else Budget(structures=structures, seconds=seconds)
     if quiet:
-        return run(problem, database, budget=budget, workers=workers)
+        return run(problem, database, budget=budget, workers=workers, companion=companion)
     from seis.cli.progress import Bar
 
     with Bar() as bar:
-        return run(problem, database, budget=budget, progress=bar, workers=workers)
+        return run(problem, database, budget=budget, progress=bar, workers=workers, companion=companion)
 
 
 def _keep_best(problem: Problem, database: db.Database, result: SearchResult) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seis.cli.baseline import scene
 from seis.cli.frontier_tables import frontier_table, gap_rows
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 ENDS = {"budget": "its budget", "exhausted": "nothing left to try", "time": "time", "interrupted": "Ctrl-C"}
 
 
-def print_result(problem: Problem, database: db.Database, result: SearchResult, place: str) -> None:
+def print_result(
+    problem: Problem,
+    database: db.Database,
+    result: SearchResult,
+    place: str,
+    spent: dict[str, Any] | None = None,
+) -> None:
     """80 columns, the answer last, where the eye is when the command ends."""
     out = console()
     about = {"context": problem.scenario.context, "clock": problem.clock, "setting": problem.setting}
@@ -47,6 +53,10 @@ def print_result(problem: Problem, database: db.Database, result: SearchResult, 
         f"{number(result.points)} points in {seconds(result.seconds)}, ended by {ENDS[result.stopped]}; "
         f"hypervolume {percent(result.hypervolume_gain)}\n"
     )
+    if spent:
+        from seis.cli.llm import sentence_of
+
+        out.print(sentence_of(spent) + "\n", markup=False)
     rows = gap_rows(result.gap_to_limit, result.gap_to_relaxation)
     if rows:
         out.print(facts(rows))
