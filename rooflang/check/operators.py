@@ -72,12 +72,29 @@ def _partial(op: LocalOp, cells: list[Cell], made: Cell, picking: bool) -> tuple
     return None
 
 
+def _inner(op: LocalOp) -> list[str]:
+    """The names of a split or merge whose elements lie side by side: their blocks are none of the whole."""
+    (use,) = op.operands
+    if op.operator == "split":
+        return [d for d in op.result.dims if d not in use.tensor.dims][1:]
+    parts = [d for d in use.tensor.dims if d not in op.result.dims]
+    return [d for d in parts if d != (use.over if use.over in parts else parts[0])]
+
+
 def _cut(op: LocalOp, cells: list[Cell], made: Cell) -> tuple[str, str, str] | None:
     """No partial operand: every operand with the cut name is cut by it, the others are whole."""
     names = {c.dim for c in cells if isinstance(c, Split)}
     if op.operator in ("split", "merge"):
         ok = (made is None) == (not names) and len(names) <= 1
-        return None if ok else ("placement.dim", "a view must be cut as its operand is", "")
+        if not ok:
+            return "placement.dim", "a view must be cut as its operand is", ""
+        inner = _inner(op)
+        if any(isinstance(c, Split) and c.dim in inner for c in (*cells, made)):
+            message = (
+                f"only the outer of the names that a view takes apart or joins may be cut, not {inner[0]}"
+            )
+            return "placement.dim", message, "cut the outer name"
+        return None
     if op.operator in ("append", "gather"):
         return None
     if len(names) > 1:

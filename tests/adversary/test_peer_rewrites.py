@@ -135,3 +135,18 @@ def test_derived_weights_keep_the_format_of_their_parts():
     places = dict(BY_NAME["weight or cache narrowed"].places(unit, dict(lowered.meshes)))
     verdict = verify_lowered(reference, with_unit(lowered, unit, places[name]))
     assert [r.code for r in verdict.reasons] == ["type.narrowed"]
+
+
+def test_joined_names_are_cut_by_the_outer_one():
+    """With one head per rank, heads by width and width by heads hold the same: right by accident."""
+    reference, lowered = placed("minimax-text-01", "TP attention + EP")
+    fault, tried = BY_NAME["wrong permutation"], 0
+    for _, unit in lowered.units():
+        for where, bad in fault.places(unit, dict(lowered.meshes)):
+            joined = next(op for op in unit.ops if op.result.name == where)
+            if joined.operator == "merge" and any(a == "tp" for a, _ in joined.result.layout):
+                assert "placement.dim" in {
+                    r.code for r in verify_lowered(reference, with_unit(lowered, unit, bad)).reasons
+                }
+                tried += 1
+    assert tried
