@@ -29,6 +29,9 @@ Answer = TypeVar("Answer")
 CHUNK = 2
 """Items per message: a candidate takes tens to hundreds of milliseconds, a message less than two."""
 
+STARTS = 3
+"""A worker that is killed while it starts is no reason to give up; one that never starts is."""
+
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -126,23 +129,31 @@ class _Worker:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._stopped:
             raise WorkerError("an executor must be open to be used, but it was closed; make a new one")
+        for _ in range(STARTS):
+            if self._process is not None or self._start():
+                break
         if self._process is None:
-            path = os.pathsep.join(p or os.getcwd() for p in sys.path)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "agent.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path, **_ENVIRONMENT},
-                start_new_session=True,  # Ctrl-C in the terminal is for the search alone
+            raise WorkerError(
+                "a worker must be able to start, but it ended at once; see its message, or use 1 worker"
             )
-            try:
-                receive(self._process.stdout)
-            except (EOFError, OSError):
-                self._end()
-                raise WorkerError(
-                    "a worker must be able to start, but it ended at once; see its message, or use 1 worker"
-                ) from None
         return self._process
+
+    def _start(self) -> bool:
+        """Whether a new process came up."""
+        path = os.pathsep.join(p or os.getcwd() for p in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "agent.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, **_ENVIRONMENT},
+            start_new_session=True,  # Ctrl-C in the terminal is for the search alone
+        )
+        try:
+            receive(self._process.stdout)
+        except (EOFError, OSError):
+            self._end()
+            return False
+        return True
 
     def stop(self) -> None:
         self._stopped = True

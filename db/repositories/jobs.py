@@ -149,9 +149,15 @@ class Jobs(Store):
         search_id: str | None = None,
         result: JsonObject | None = None,
         problem: JsonObject | None = None,
+        died: bool = False,
     ) -> Job | None:
-        """End a run: for good, or until the job is resumed."""
+        """End a run: for good, or until the job is resumed.
+
+        A run that was let go of in order is no failed attempt; one whose process `died` stays one.
+        """
         values: dict[str, Any] = {"state": state, "owner": "", "wanted": "", "spent_seconds": spent_seconds}
+        if state not in FINAL and not died:
+            values["attempts"] = 0
         if search_id is not None:
             values["search_id"] = search_id
         if state in FINAL:

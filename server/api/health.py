@@ -48,6 +48,8 @@ def live() -> Live:
 def ready(here: Here) -> Ready:
     """Whether the database answers and the coordinator, if there is one, is alive."""
     here.database.count_jobs()
+    if here.scheduler is not None and here.scheduler.trouble:
+        raise Refusal("database", here.scheduler.trouble, headers={"Retry-After": "5"})
     coordinator = here.coordinator
     if here.stopping or (coordinator is not None and not coordinator.alive):
         raise Refusal(

@@ -12,6 +12,7 @@ import structlog
 
 from agent.owner import is_dead, owner_name
 from db import Database, DatabaseError, Job, JobState, SearchTakenError, utc_now
+from db.repositories.jobs import MOST_ATTEMPTS
 from db.repositories.searches import STALE_AFTER_SECONDS
 from server.events import EventLog
 from server.jobs.process import Run
@@ -137,7 +138,10 @@ class Coordinator:
         for run in list(self._runs.values()):
             if run.over:
                 run.stop()
-                self._settle(run, self._end_of(run))
+                if run.killed and run.attempts < MOST_ATTEMPTS:
+                    self._again(run)
+                else:
+                    self._settle(run, self._end_of(run))
                 continue
             last, written = self._written.get(run.job_id, (-1e9, None))
             if run.progress is not None and run.progress is not written and now - last > PROGRESS_SECONDS:
@@ -152,6 +156,12 @@ class Coordinator:
         if job is not None:
             self._tell("job.progress", job)
 
+    def _again(self, run: Run) -> None:
+        """The process was killed, for want of memory perhaps: as somebody wished, or once more."""
+        wanted = self._database.get_job(run.job_id).wanted
+        wishes: dict[str, JobState] = {"cancel": "cancelled", "pause": "paused"}
+        self._settle(run, wishes.get(wanted, "queued"), died=True)
+
     def _end_of(self, run: Run) -> JobState:
         if run.result is not None:
             return "done"
@@ -163,12 +173,12 @@ class Coordinator:
             run.problem = document("fault", detail)
         return "failed"
 
-    def _settle(self, run: Run, state: JobState) -> None:
+    def _settle(self, run: Run, state: JobState, died: bool = False) -> None:
         if run.progress is not None:
             self._advance(run)
         job = self._database.settle_job(
             run.job_id, self.owner, state, spent_seconds=run.spent_seconds, search_id=run.search_id,
-            result=run.result, problem=run.problem,
+            result=run.result, problem=run.problem, died=died,
         )  # fmt: skip
         self._forget(run)
         if job is not None:

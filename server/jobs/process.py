@@ -24,6 +24,7 @@ class Run:
 
     def __init__(self, job: Job, settings: Settings, heard: Callable[[], None]) -> None:
         self.job_id = job.id
+        self.attempts = job.attempts
         self.before = job.spent_seconds
         self.started = time.monotonic()
         self.search_id = job.search_id
@@ -60,6 +61,11 @@ class Run:
     def over(self) -> bool:
         """Whether the process has ended and all that it said was read."""
         return self._process.poll() is not None and not self._reader.is_alive()
+
+    @property
+    def killed(self) -> bool:
+        """Whether a signal that nobody here sent has ended the process before it could answer."""
+        return self.result is None and self.problem is None and (self.code or 0) < 0
 
     @property
     def code(self) -> int | None:
