@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from server.methods import allowed
 from server.problems import MEDIA_TYPE, Refusal, http_refusal, refusal_of
 
 log = structlog.get_logger(__name__)
@@ -67,6 +68,9 @@ async def _http(request: Request, error: Exception) -> Response:
         refusal.detail = f"a resource must exist, but there is none at {path}"
     elif refusal.code == "method_not_allowed":
         refusal.detail = f"a method must be one that {path} has, but got {request.method}"
+        methods = allowed(request.app, request.url.path)
+        if methods:
+            refusal.headers = {**refusal.headers, "Allow": ", ".join(methods)}
     return answer(refusal, request)
 
 

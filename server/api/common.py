@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Query, Request, Response
+from fastapi import HTTPException, Query, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer
 
+from server.methods import allowed
 from server.problems import KINDS, MEDIA_TYPE, Refusal
 
 Item = TypeVar("Item")
@@ -127,6 +128,9 @@ def immutable(
 
 def no_other_parameters(request: Request) -> None:
     """Refuse query parameters that the route does not know, since a misspelt filter would filter nothing."""
+    methods = allowed(request.app, request.url.path)
+    if methods and request.method not in methods:  # a template matches the path of another resource
+        raise HTTPException(405)
     known = known_parameters(request.scope["route"].dependant)
     unknown = sorted(set(request.query_params) - known)
     if unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -102,19 +103,27 @@ def test_an_unusable_problem_fails_with_its_sentence(running: Caller) -> None:
 
 
 def start(database: str, **settings: str) -> tuple[subprocess.Popen[str], str]:
-    """A server process of its own and its address."""
+    """A server process of its own and its address; what it logs passes through."""
     own = {"SEIS_" + k.upper(): v for k, v in settings.items()}
     process = subprocess.Popen(
         [sys.executable, "-c", "from seis.cli.main import main; main()", "serve", "--port", "0",
          "--no-first-job", "--database", database, "--workers", "1"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SEIS_LEASE_SECONDS": "4", **own},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SEIS_LEASE_SECONDS": "4",
+             "SEIS_LOG_LEVEL": "error", **own},
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("SEIS serves at "):
-            return process, line.split()[3]
-    pytest.fail("a server must say where it serves")
+    address: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        with process.stderr or open(os.devnull) as lines:
+            for line in lines:
+                if line.startswith("SEIS serves at "):
+                    address.put(line.split()[3])
+                else:
+                    sys.stderr.write(line)
+
+    threading.Thread(target=read, daemon=True).start()
+    return process, address.get(timeout=60)
 
 
 def stop(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> float:
@@ -122,8 +131,6 @@ def stop(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> float:
     began = time.monotonic()
     process.send_signal(how)
     process.wait(30)
-    assert process.stderr is not None
-    process.stderr.close()
     return time.monotonic() - began
 
 
