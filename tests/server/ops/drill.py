@@ -77,14 +77,19 @@ class Server:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self._over()
 
     def close(self) -> int:
         """Stop in order; its code."""
         if self.process.poll() is None:
             self.process.terminate()
+        return self._over()
+
+    def _over(self) -> int:
         code = self.process.wait(60)
         self._rest.join()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
         return code
 
 
