@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.errors import ScenarioError
+from evaluator.scenario import LONGEST
 
 STRATA = 32
 """Points that stand for a range with more lengths than this, each for an equal part of it."""
@@ -26,6 +27,8 @@ class Lengths:
             raise ScenarioError("a distribution of lengths must have a weight for each length")
         if not min(self.values) >= 1:
             raise ScenarioError(f"a length must be at least 1 token, but got {min(self.values):g}")
+        if not max(self.values) <= LONGEST:
+            raise ScenarioError(f"a length must be at most {LONGEST:,} tokens, but got more; lower it")
         if not min(self.weights) >= 0 or not abs(sum(self.weights) - 1) < 1e-6:
             raise ScenarioError(f"weights of lengths must sum to 1, but sum to {sum(self.weights):g}")
 

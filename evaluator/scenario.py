@@ -12,6 +12,7 @@ from evaluator.routing import Skew
 
 FIRST_ACCEPTANCE = 0.7
 NEXT_ACCEPTANCE_FACTOR = 0.9
+LONGEST = 10**9  # tokens of a context or a length: beyond every model, and exact as a float
 ROUTINGS = ("balanced", "uniform", "certain")
 
 
@@ -38,6 +39,8 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.context < 1:
             raise ScenarioError(f"a context must be at least 1 token, but got {self.context}")
+        if self.context > LONGEST:
+            raise ScenarioError(f"a context must be at most {LONGEST:,} tokens, but got more; lower it")
         if not 0 <= self.prefix < self.context:
             raise ScenarioError(
                 f"a shared prefix must be shorter than the context of {self.context} tokens, but got "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from catalogue.architecture import GroupedQuery, Indexer, Latent
+from catalogue.huggingface.errors import ConfigError
 from catalogue.huggingface.families import Family
 from catalogue.huggingface.rotary import rope
 from catalogue.huggingface.view import View
@@ -110,9 +111,14 @@ def _head_dim(view: View, heads: int, index: int, sliding: bool) -> int:
     if own is not None:
         return own
     hidden = view.size("hidden")
+    if heads > hidden:
+        raise ConfigError(
+            f"{view.name} must state head_dim, since {heads} heads cannot share a hidden size of {hidden}; "
+            "add the key"
+        )
     if hidden % heads:
         view.assume(f"head_dim is not stated and {hidden} is no multiple of {heads}; rounded down.")
-    return max(1, hidden // heads)
+    return hidden // heads
 
 
 def _kv_heads(view: View, heads: int, index: int, sliding: bool) -> int:

@@ -23,7 +23,9 @@ def is_config(name: str) -> bool:
         return False
     try:
         path = Path(name)
-        return path.is_dir() and (os.sep in name or (path / "config.json").is_file())
+        return path.is_dir() and (
+            os.sep in name or name in (os.curdir, os.pardir) or (path / "config.json").is_file()
+        )
     except (OSError, ValueError):
         return False
 

@@ -42,7 +42,9 @@ def parse_json(text: str, where: str) -> dict[str, object]:
     except _TwiceError as error:
         raise ConfigError(f"{where} must give each key once, but got {error} twice; keep one") from error
     except ValueError as error:
-        raise ConfigError(f"{where} must hold numbers of a usual length, but got: {error}") from error
+        raise ConfigError(
+            f"{where} must hold numbers of at most 4,300 digits, but has a longer one"
+        ) from error
     if not isinstance(content, dict):
         raise ConfigError(
             f"{where} must hold a JSON object, but got {_kind(content)}; a config.json begins with {{"

@@ -143,7 +143,7 @@ def _windowed(view: View, family: Family, count: int) -> list[str]:
     if period is not None:
         if not pattern:
             view.assume(
-                f"layer_types is not stated; every {period}th layer is global, as in the family's code."
+                f"layer_types is not stated; one of every {period} layers is global, as in the family's code."
             )
         return ["sliding" if (i + 1) % period else "full" for i in range(count)]
     if view.has("max_window_layers"):

@@ -11,6 +11,7 @@ from seis.cli.options import (
     CONTEXT,
     COUNT,
     DEVICE,
+    DEVICES,
     MODEL,
     Clock,
     ClockOption,
@@ -23,7 +24,7 @@ from seis.cli.options import (
     Plot,
     Setting,
     SettingOption,
-    at_least,
+    between,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def baseline(
     from mutations.start import starting_designs
     from seis.cli.pictures import check_picture
 
-    at_least("--count", count, 1)
+    between("--count", count, 1, DEVICES)
     check_picture(plot)
     name, kind, scenario = full_name(model), load_device(device), Scenario(context)
     began = time.perf_counter()

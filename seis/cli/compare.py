@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from seis.cli.options import Clock, ClockOption, Json, Kv, KvOption, Setting, SettingOption, at_least
+from seis.cli.options import Clock, ClockOption, Json, Kv, KvOption, Setting, SettingOption, between
 
 CONTEXTS = "8k,64k,256k,1M"
 DEVICES = "b300,gb300,b200,h200,h100,mi355x"
@@ -50,7 +50,7 @@ def compare(
     from seis.cli.output import print_json
     from seis.cli.pictures import check_picture
 
-    at_least("--workers", workers, 1)
+    between("--workers", workers, 1, 64)
     check_picture(plot)
     check_output(output)
     names = chosen_models(models)

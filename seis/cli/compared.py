@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seis.cli.problems import UsageError
 
-_NUMBER = re.compile(r"(\d+)([kKM]?)\Z")
+_NUMBER = re.compile(r"([0-9]{1,9})([kKM]?)\Z")
 _FACTOR = {"": 1, "k": 1024, "K": 1024, "M": 1024 * 1024}
 
 

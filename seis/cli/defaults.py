@@ -3,12 +3,15 @@ parallelism only as far as memory needs it."""
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from catalogue.devices import Device
 from evaluator.evaluate import evaluate
 from evaluator.scenario import Scenario
 from rooflang.design import Design
+from rooflang.lower import lower
 from seis.cli.asked import Asked
 from seis.cli.placing import Degrees, place, undivided
 from seis.cli.problems import UsageError
@@ -61,7 +64,7 @@ class _Choice:
 
     def widest(self, pp: int, cp: int, tp: int, dp: int | None, room: int) -> Degrees | None:
         """The most data parallelism that divides, or what was asked."""
-        for width in [dp] if dp else range(room, 0, -1):
+        for width in [dp] if dp else range(self._most(pp, cp, tp, room), 0, -1):
             degrees = Degrees(pp, width, cp, tp, self._asked.degree("ep") or width * cp * tp)
             try:
                 placed = self._placed(degrees)
@@ -72,6 +75,20 @@ class _Choice:
             if not undivided(placed, self._structure(placed)):
                 return degrees
         return None
+
+    def _most(self, pp: int, cp: int, tp: int, room: int) -> int:
+        """Ranks of data parallelism beyond which a size of the model has too few parts; at most `room`."""
+        if room < 2 or self._asked.degree("ep"):
+            return room
+        placed = self._placed(Degrees(pp, 2, cp, tp, 2 * cp * tp))
+        axes = {a: size for mesh in placed.placement.meshes for a, size in mesh.axes}
+        lowered = lower(self._structure(placed))
+        for condition in lowered.conditions:
+            size = lowered.sizes[condition.dim].constant
+            if size is not None and "dp" in condition.axes:
+                others = prod(axes[a] for a in condition.axes if a != "dp") * condition.multiple
+                room = min(room, max(1, size // others))
+        return room
 
     def fits(self, degrees: Degrees) -> bool:
         placed = self._placed(degrees)

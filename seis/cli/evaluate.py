@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,7 @@ from seis.cli.options import (
     SettingOption,
     Simulate,
     Trace,
-    at_least,
+    between,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Degree = int | None
 CHUNK = 2048
+_AXIS = re.compile(r"(.+)=([1-9][0-9]{0,5})")
 
 
 def evaluate(
@@ -92,7 +94,7 @@ def evaluate(
         raise UsageError(
             "--chunk must stand beside --phase prefill: a decode step has no chunk; leave it out"
         )
-    at_least("--chunk", chunk, 1)
+    between("--chunk", chunk, 1)
     if chunk is not None and chunk > context:
         raise UsageError(f"--chunk must be at most --context, which it ends at, but got {chunk}; lower it")
     point = operate(find(design, kv.value, database), asked)
@@ -129,10 +131,10 @@ def axes_of(texts: Sequence[str]) -> dict[str, int]:
 
     found = {}
     for text in texts:
-        name, _, value = text.partition("=")
-        if not name or not value.isdigit() or int(value) < 1:
-            raise UsageError(f"--axis must be NAME=N with N at least 1, such as tp=8, but got {text!r}")
-        found[name] = int(value)
+        match = _AXIS.fullmatch(text)
+        if match is None:
+            raise UsageError(f"--axis must be NAME=N with N from 1 to 999999, such as tp=8, but got {text!r}")
+        found[match[1]] = int(match[2])
     return found
 
 

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seis.cli.options import CONTEXT, DATABASE, DEVICE, Database, Json, Kv, KvOption, at_least
+from seis.cli.options import (
+    CONTEXT,
+    DATABASE,
+    DEVICE,
+    DEVICES,
+    DRAFTED,
+    Database,
+    Json,
+    Kv,
+    KvOption,
+    between,
+)
 
 if TYPE_CHECKING:
     from evaluator.truth.gap import Gap
@@ -61,8 +72,8 @@ def gap(
     from seis.cli.problems import UsageError
     from seis.cli.sources import Source, find
 
-    at_least("--count", count, 1)
-    at_least("--mtp", mtp, 0)
+    between("--count", count, 1, DEVICES)
+    between("--mtp", mtp, 0, DRAFTED)
     cached = _context(context, isl, osl)
     sequences = _batch(batch, interactivity, throughput, count)
     source = find(model, kv.value, database)
@@ -99,8 +110,8 @@ def gap(
 def _context(context: int | None, isl: int | None, osl: int | None) -> int:
     from seis.cli.problems import UsageError
 
-    at_least("--isl", isl, 1)
-    at_least("--osl", osl, 1)
+    between("--isl", isl, 1)
+    between("--osl", osl, 1)
     if context is not None and (isl is not None or osl is not None):
         raise UsageError("--context or --isl with --osl must be given, not both; leave one out")
     if context is not None:

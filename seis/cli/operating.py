@@ -22,7 +22,7 @@ from mutations.anatomy import kinds
 from rooflang.design import Design
 from seis.cli.asked import DEGREES, Asked
 from seis.cli.defaults import choose
-from seis.cli.options import COUNT, DEVICE
+from seis.cli.options import COUNT, DEVICE, DEVICES, DRAFTED, between
 from seis.cli.placing import place, undivided
 from seis.cli.problems import UsageError
 
@@ -68,13 +68,12 @@ class Operating:
 def operate(source: Source, asked: Asked) -> Operating:
     """The operating point. Raises UsageError, or an error of the catalogue or the evaluator."""
     for name in DEGREES:
-        _positive(f"--{name}", asked.degree(name))
-    for option, value in (("--replicas", asked.replicas), ("--microbatches", asked.microbatches)):
-        _positive(option, value)
-    _positive("--count", asked.count)
-    _positive("--batch", asked.batch)
-    if asked.drafted < 0:
-        raise UsageError(f"--mtp must be at least 0, but got {asked.drafted}")
+        between(f"--{name}", asked.degree(name), 1, DEVICES)
+    between("--replicas", asked.replicas, 1, DEVICES)
+    between("--microbatches", asked.microbatches, 1)
+    between("--count", asked.count, 1, DEVICES)
+    between("--batch", asked.batch, 1)
+    between("--mtp", asked.drafted, 0, DRAFTED)
     scenario = Scenario(asked.context)
     if source.design.placement.meshes:
         return _as_written(source, asked, scenario)
@@ -82,7 +81,7 @@ def operate(source: Source, asked: Asked) -> Operating:
         raise UsageError(
             f"--axis must resize a design's own placement, but {source.name} has none; use --tp, --dp"
         )
-    device = load_device(asked.device or DEVICE)
+    device = load_device(DEVICE if asked.device is None else asked.device)
     count = asked.count or COUNT
     batch = asked.batch or asked.sequences * count
     degrees = choose(source.design, asked, count, batch, device, scenario)
@@ -110,7 +109,7 @@ def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
                 f"{source.name} has no {name!r}; leave it out"
             )
         sizes[name] = value
-    given = {p.name: asked.device or p.device for p in design.pools}
+    given = {p.name: p.device if asked.device is None else asked.device for p in design.pools}
     devices = {pool: load_device(DEVICE if name == "any" else name) for pool, name in given.items()}
     microbatches = asked.microbatches or design.schedule.microbatches
     placed = concrete(design, sizes | {"microbatches": microbatches}, {p: d.name for p, d in devices.items()})
@@ -155,8 +154,3 @@ def _at(
         raise UsageError(f"--mtp must be 0 for a design without draft layers, but got {asked.drafted}")
     configuration = {**sizes, "replicas": replicas, "microbatches": microbatches, "drafted": drafted}
     return Operating(design, devices, count, replicas, batch, configuration, scenario, found, asked.chunk)
-
-
-def _positive(option: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise UsageError(f"{option} must be at least 1, but got {value}")

@@ -81,3 +81,23 @@ def at_least(name: str, value: float | None, low: int, unit: str = "") -> None:
 
     if value is not None and not value >= low:  # not a number is no number either
         raise UsageError(f"{name} must be at least {low}{unit}, but got {value}")
+
+
+LARGEST = 10**9
+DEVICES = 10**6
+DRAFTED = 16
+
+
+def between(name: str, value: float | None, low: int, high: int = LARGEST) -> None:
+    """Raises UsageError for a number outside its range; without upper ends no command would answer soon."""
+    from seis.cli.problems import UsageError
+
+    at_least(name, value, low)
+    if value is not None and value > high:
+        raise UsageError(f"{name} must be at most {high:,}, but got {shown(value)}; lower it")
+
+
+def shown(value: float) -> str:
+    """A number that may be of any length."""
+    text = str(value)
+    return text if len(text) <= 20 else f"a number of {len(text)} digits"

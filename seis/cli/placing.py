@@ -125,7 +125,8 @@ def undivided(design: Design, structure: Design | None = None) -> str:
         size = lowered.sizes[condition.dim].constant
         ranks = prod(axes[a] for a in condition.axes) * condition.multiple
         if size is not None and size % ranks:
-            by = " x ".join(f"{a} {axes[a]}" for a in condition.axes)
+            cut = [a for a in condition.axes if axes[a] > 1] or condition.axes
+            by = " x ".join(f"{a} {axes[a]}" for a in cut)
             if condition.multiple > 1:
                 by += f" (in blocks of {condition.multiple})"
             return f"{condition.dim} = {size} by {by}"

@@ -92,8 +92,9 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted; nothing that was stored is lost"
     if hasattr(error, "format_message"):
-        text = str(error.format_message()).strip()
-        return text[:1].lower() + text[1:].removesuffix(".")
+        from seis.cli.wording import of_usage
+
+        return of_usage(error)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{(error.strerror or str(error)).lower()}"

@@ -10,6 +10,8 @@ import typer
 from seis.cli.options import (
     COUNT,
     DEVICE,
+    DEVICES,
+    DRAFTED,
     MODEL,
     Clock,
     ClockOption,
@@ -20,7 +22,7 @@ from seis.cli.options import (
     KvOption,
     Setting,
     SettingOption,
-    at_least,
+    between,
 )
 
 if TYPE_CHECKING:
@@ -79,9 +81,9 @@ def service(
     from mutations.expanded import prompt_designs, prompt_forms
     from mutations.start import starting_designs
 
-    at_least("--count", count, 1)
-    at_least("--chunk", chunk, 1)
-    at_least("--mtp", mtp, 0)
+    between("--count", count, 1, DEVICES)
+    between("--chunk", chunk, 1)
+    between("--mtp", mtp, 0, DRAFTED)
     name, kind = full_name(model), load_device(device)
     asked = Service(
         read_lengths(isl), read_lengths(osl), hit_rate, mtp, chunk, Scenario(routing=routing),

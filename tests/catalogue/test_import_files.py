@@ -42,7 +42,7 @@ def write(path: Path, content: object) -> Path:
         ('{"a": {"b": 1, "b": 1}}', "'b' twice"),
         ("[" * 100_000, "must nest at most 24 levels"),
         ('{"a":' * 30 + "1" + "}" * 30, "must nest at most 24 levels"),
-        ('{"a": ' + "9" * 5000 + "}", "must hold numbers of a usual length"),
+        ('{"a": ' + "9" * 5000 + "}", "must hold numbers of at most 4,300 digits"),
         ('{"hidden_size": NaN, "num_hidden_layers": 2}', "hidden_size must be a whole number, but is nan"),
         ('{"num_hidden_layers": Infinity}', "num_hidden_layers must be a whole number, but is inf"),
         ("{}", "must state num_hidden_layers"),

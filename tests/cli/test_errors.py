@@ -18,7 +18,30 @@ CASES: list[tuple[tuple[str, ...], str, str]] = [
     (("evaluate", "deepseek"), "unknown_name", "write more of it"),
     (("evaluate", "--device", "b3000"), "unknown_name", "did you mean b300-sxm"),
     (("evaluate", "--batch", "0"), "usage", "--batch must be at least 1, but got 0"),
-    (("evaluate", "--batch", "many"), "usage", "--batch"),
+    (("evaluate", "--batch", "1e26"), "usage", "--batch must be a whole number, but got '1e26'"),
+    (("evaluate", "--batch", "9" * 5000), "usage", "--batch must be a whole number, but got '999"),
+    (
+        ("evaluate", "--batch", "1" + "0" * 400),
+        "usage",
+        "but got a number of 401 digits; lower it",
+    ),
+    (("evaluate", "--batc", "1"), "usage", "'--batc' (did you mean --batch"),
+    (("evaluate", "--context", "1" + "0" * 400), "scenario", "at most 1,000,000,000 tokens"),
+    (("evaluate", "--count", "10000000"), "usage", "--count must be at most 1,000,000"),
+    (("evaluate", "--mtp", "1000000000"), "usage", "--mtp must be at most 16"),
+    (("evaluate", "--device", ""), "unknown_name", "`seis devices` lists"),
+    (("evaluate", "--axis", "tp=²"), "usage", "NAME=N"),
+    (("evaluate", "llama-3.1-8b", "--tp", "3"), "usage", "cannot divide FD = 14336 by tp 3;"),
+    (("models", "."), "catalogue_file", "must hold a config.json"),
+    (("models", "llama-3.1-8b", "more"), "usage", "cannot use more; see `seis models --help`"),
+    (("import",), "usage", "PATH must be given"),
+    (("gap", "llama-3.1-8b"), "usage", "--throughput must be given"),
+    (("service", "--hit-rate", "much"), "usage", "--hit-rate must be a number, but got 'much'"),
+    (("service", "--isl", "1" + "0" * 30), "scenario", "at most 1,000,000,000 tokens"),
+    (("service", "--mtp", "17"), "usage", "--mtp must be at most 16"),
+    (("compare", "--contexts", "99999999999"), "usage", "--contexts must be whole numbers"),
+    (("wong",), "usage", "'wong'"),
+    (("model",), "usage", "(did you mean 'models'?)"),
     (("evaluate", "--count", "0"), "usage", "--count must be at least 1, but got 0"),
     (("evaluate", "--context", "-1"), "scenario", "at least 1 token, but got -1"),
     (("evaluate", "--mtp", "-1"), "usage", "--mtp must be at least 0"),
@@ -30,7 +53,7 @@ CASES: list[tuple[tuple[str, ...], str, str]] = [
     (("evaluate", "--ep", "128"), "usage", "at most dp x cp x tp = 64"),
     (("evaluate", "--axis", "dp=2"), "usage", "use --tp, --dp"),
     (("evaluate", "--axis", "dp"), "usage", "NAME=N"),
-    (("evaluate", "--clock", "soon"), "usage", "--clock"),
+    (("evaluate", "--clock", "soon"), "usage", "--clock must be limit, overlapped or serial, but got 'soon'"),
     (("evaluate", "--wrong"), "usage", "--wrong"),
     (("wrong",), "usage", "wrong"),
     (("baseline", "--count", "0"), "usage", "--count must be at least 1"),
@@ -49,7 +72,7 @@ CASES: list[tuple[tuple[str, ...], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "kind", "words"), CASES, ids=[" ".join(c[0]) for c in CASES])
+@pytest.mark.parametrize(("arguments", "kind", "words"), CASES, ids=[" ".join(c[0])[:60] for c in CASES])
 def test_one_sentence(seis: Seis, arguments: tuple[str, ...], kind: str, words: str) -> None:
     ran = seis(*arguments)
     assert ran.code == 2
@@ -60,6 +83,27 @@ def test_one_sentence(seis: Seis, arguments: tuple[str, ...], kind: str, words: 
     error = seis(*arguments, "--json").error
     assert error["kind"] == kind
     assert words in error["message"]
+
+
+def test_help_and_version(seis: Seis) -> None:
+    ran = seis()
+    assert (ran.code, ran.err) == (0, "")
+    assert "Usage: seis" in ran.out
+    ran = seis("--version")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("seis ")
+
+
+@pytest.mark.parametrize("count", ["1000000", "999983"])
+def test_many_devices_are_no_more_work_than_few(seis: Seis, monkeypatch: Any, count: str) -> None:
+    import seis.cli.defaults as defaults
+
+    placed = []
+    place = defaults.place
+    monkeypatch.setattr(defaults, "place", lambda *given: placed.append(given) or place(*given))
+    found = seis("evaluate", "deepseek-v4-pro", "--count", count, "--json").document
+    assert found["configuration"]["dp"] == 384  # as many ranks as there are experts
+    assert len(placed) < 100
 
 
 def test_a_typo_has_its_line_and_a_caret(seis: Seis, tmp_path: Path) -> None:
