@@ -41,8 +41,9 @@ lint: $(DEV_STAMP) ## check style, types and the direction of imports
 bench: $(DEV_STAMP) ## print timings
 	@for name in evaluate_grid simulate baseline verify search; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
-gate: $(DEV_STAMP) ## inject faults into every rule on every model family (ARGS="--log FILE" can be resumed)
+gate: $(DEV_STAMP) ## inject faults into every rule on every model family (ARGS="--log FILE" can be resumed), and kill servers
 	@$(BIN)/python -m tests.mutations.gate $(ARGS)
+	@$(BIN)/python -m tests.server.ops.drill
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

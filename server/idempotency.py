@@ -17,6 +17,8 @@ from server.services import Services
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
 _KEPT = ("content-type", "location", "etag", "retry-after")
+NOT_KEPT = ("/api/v1/tokens",)
+"""Answers that hold a secret, which must not be stored."""
 PENDING_SECONDS = 120.0
 """A request whose answer has not come after so long is taken to have been lost."""
 LARGEST_ANSWER = 4_000_000
@@ -32,7 +34,7 @@ class Idempotency:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope.get("headers", ()))
         key = headers.get(b"idempotency-key")
-        if scope["type"] != "http" or scope["method"] != "POST" or key is None:
+        if scope["type"] != "http" or scope["method"] != "POST" or key is None or scope["path"] in NOT_KEPT:
             await self._app(scope, receive, send)
             return
         text = key.decode("latin-1")

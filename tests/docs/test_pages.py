@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -17,6 +18,14 @@ _FOLDERS = "rooflang|catalogue|evaluator|mutations|db|agent|seis|tests|docs|benc
 _PATH = re.compile(rf"`((?:{_FOLDERS})/[\w./-]*)`")
 _COMMAND = re.compile(r"\bseis ([a-z]+)\b(.*)")
 every_page = pytest.mark.parametrize("page", pages(), ids=name_of)
+
+
+def options(command: Any) -> set[str]:
+    """Every option of a command and of those below it."""
+    found = {option for p in command.params for option in p.opts}
+    for inner in getattr(command, "commands", {}).values():
+        found |= options(inner)
+    return found
 
 
 @every_page
@@ -47,7 +56,7 @@ def test_named_commands_and_options_exist(page: Path) -> None:
     for span in spans:
         for name, rest in _COMMAND.findall(span):
             assert name in commands, f"seis {name}"
-            known = {option for p in commands[name].params for option in p.opts}
+            known = options(commands[name])
             for option in re.findall(r"(?<!\S)--[a-z]+", rest.partition("|")[0]):
                 assert option in known, f"seis {name} {option}"
 

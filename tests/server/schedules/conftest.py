@@ -31,7 +31,7 @@ def checked(request: JobRequest) -> Stored:
 class Night:
     """A database and its clock."""
 
-    path: Path
+    path: str | Path
     now: datetime
     database: Database = field(init=False)
 

@@ -9,7 +9,10 @@ import pytest
 
 from db import Database
 from server.schedules.scheduler import LEASE_SECONDS
+from tests.db.conftest import postgres, postgres_url, url
 from tests.server.schedules.conftest import Night
+
+__all__ = ["postgres", "postgres_url", "url"]
 
 WINDOW = {"start": "22:00", "end": "06:00"}
 
@@ -65,8 +68,9 @@ def test_two_servers_fire_once_and_one_leads(night: Night) -> None:
     assert len(night.jobs()) == 1
 
 
-def test_a_leader_that_fell_asleep_cannot_fire_again(night: Night) -> None:
-    """Both act on what they saw before either wrote: the database lets one of them."""
+def test_a_leader_that_fell_asleep_cannot_fire_again(url: str) -> None:
+    """Both act on what they saw before either wrote: each kind of database lets one of them."""
+    night = Night(url, datetime(2026, 5, 4, 12, tzinfo=UTC))
     schedule = night.plan()
     night.at("2026-05-04T20:00:00")
     servers = [night.scheduler() for _ in range(4)]
@@ -76,6 +80,8 @@ def test_a_leader_that_fell_asleep_cannot_fire_again(night: Night) -> None:
         list(threads.map(lambda s: s._lifecycle.advance(schedule, run), servers))
     assert night.states() == ["running"]
     assert len(night.database.list_jobs()) == 1
+    assert [s.take_lease("x", n, 5) for s in (night.database,) for n in "ab"] == [True, False]
+    night.database.close()
 
 
 def test_the_lease_of_a_dead_leader_runs_out(night: Night) -> None:
