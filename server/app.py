@@ -12,6 +12,7 @@ from server import errors
 from server.access.middleware import Access
 from server.access.pages import router as sign_in
 from server.api import router
+from server.dashboard import router as dashboard
 from server.first import submit_first
 from server.guard import Guard
 from server.idempotency import Idempotency
@@ -45,6 +46,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(router())
     app.include_router(pages)
     app.include_router(sign_in)
+    app.include_router(dashboard)
     errors.install(app)
     app.add_middleware(Idempotency, state=app.state)
     app.add_middleware(Access, state=app.state)

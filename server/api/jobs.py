@@ -138,19 +138,19 @@ def export_job(job_id: Id, here: Here) -> Response:
 @router.post("/jobs/{job_id}/pause", response_model=JobOut, responses=problems("not_found", "conflict"))
 def pause_job(job_id: Id, here: Here) -> Any:
     """Stop a job until it is resumed; the round in work is done again then."""
-    return _ask(job_id, "pause", here)
+    return ask(job_id, "pause", here)
 
 
 @router.post("/jobs/{job_id}/resume", response_model=JobOut, responses=problems("not_found", "conflict"))
 def resume_job(job_id: Id, here: Here) -> Any:
     """Queue a paused job again."""
-    return _ask(job_id, "resume", here)
+    return ask(job_id, "resume", here)
 
 
 @router.post("/jobs/{job_id}/cancel", response_model=JobOut, responses=problems("not_found", "conflict"))
 def cancel_job(job_id: Id, here: Here) -> Any:
     """End a job for good; what its search has found stays."""
-    return _ask(job_id, "cancel", here)
+    return ask(job_id, "cancel", here)
 
 
 @router.put("/jobs/{job_id}/priority", response_model=JobOut, responses=problems("not_found"))
@@ -171,7 +171,8 @@ def clone_job(job_id: Id, here: Here, response: Response) -> Any:
     return accepted(enqueue(stored, here.database, here.events, job.priority), here, response)
 
 
-def _ask(job_id: str, wish: str, here: Services) -> Json:
+def ask(job_id: str, wish: str, here: Services) -> Json:
+    """Ask for `pause`, `resume` or `cancel`; the job as it is then."""
     before = here.database.get_job(job_id).state
     job = here.database.ask_job(job_id, wish)
     if job.state != before:
