@@ -13,7 +13,6 @@ from server.access.connection import connection_class
 from server.access.tokens import is_live
 from server.app import create_app
 from server.logs import set_up
-from server.schedules.webhook import webhook_of
 from server.settings import Settings
 
 
@@ -46,12 +45,11 @@ class _Server(uvicorn.Server):
 def serve(settings: Settings, started: Callable[[str], None] | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; running jobs are queued again within `shutdown_seconds`.
 
-    Raises NotProtectedError where tokens are needed and the database has none that is valid, AddressError for
-    a webhook that cannot be one, and DatabaseError.
+    Raises NotProtectedError where tokens are needed and the database has none that is valid, and
+    DatabaseError.
     """
     if settings.protected:
         _need_token(settings)
-    webhook_of(settings)
     set_up(settings)
     config = uvicorn.Config(
         create_app(settings), host=settings.host, port=settings.port, log_level="warning", lifespan="on",

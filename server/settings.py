@@ -98,6 +98,15 @@ class Settings(BaseSettings):
             raise ValueError("must begin with redis://, rediss:// or unix://")
         return value
 
+    @field_validator("webhook_url")
+    @classmethod
+    def _webhook(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            from server.access.addresses import read_url
+
+            read_url(value.get_secret_value())
+        return value
+
     def model_post_init(self, _: object) -> None:
         """Settings that need each other."""
         if (self.executor == "dramatiq" or self.events == "redis") and self.redis_url is None:

@@ -81,6 +81,8 @@ def _restore_file(source: Path, target: Path, now: datetime, replace: bool) -> P
     try:
         _copy(source, partial)
         _check(partial)
+        with closing(sqlite3.connect(partial)) as opened:
+            opened.execute("PRAGMA journal_mode = WAL")  # as every database of ours; a copy is one file
         _flush(partial)
         if kept is not None:
             _copy(target, kept)

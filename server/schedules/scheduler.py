@@ -53,6 +53,7 @@ class Scheduler:
         self._tidy = tidy
         self._now = now
         self._lifecycle = Lifecycle(database, events, notify, webhook is not None, now)
+        self._faulty: set[str] = set()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="seis-schedules", daemon=True)
 
@@ -99,13 +100,26 @@ class Scheduler:
             log.info("schedules_led", owner=self.owner)
         now = self._now()
         for schedule in self._database.due_schedules(now):
-            self._fire(schedule, now)
+            self._alone(schedule.id, self._fire, schedule, now)
         active = sorted(self._database.active_runs(), key=lambda r: r.schedule_id)
         for schedule_id, runs in groupby(active, key=lambda r: r.schedule_id):
-            self._advance(schedule_id, sorted(runs, key=lambda r: (r.fire_at, r.id)))
+            self._alone(
+                schedule_id, self._advance, schedule_id, sorted(runs, key=lambda r: (r.fire_at, r.id))
+            )
         if self._webhook is not None:
             self._webhook.deliver(self._database, now)
         self._tidy()
+
+    def _alone(self, schedule_id: str, step: Callable[..., None], *arguments: object) -> None:
+        """A step of one schedule; a fault of one keeps no other from its turn."""
+        try:
+            step(*arguments)
+        except DatabaseError:
+            raise
+        except Exception:
+            if schedule_id not in self._faulty:
+                self._faulty.add(schedule_id)
+                log.exception("schedule_fault", schedule=schedule_id)
 
     def _fire(self, schedule: Schedule, now: datetime) -> None:
         """Enter a row for every fire that has come, and when the next one comes, or nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,6 +67,8 @@ def test_the_way_back(tmp_path: Path) -> None:
     with pytest.raises(BackupError, match="--replace"):
         restore(copy, str(path), NOW)
     kept = restore(copy, str(path), NOW, replace=True)
+    with closing(sqlite3.connect(path)) as plain:  # readers and the writer still work side by side
+        assert plain.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert numbers(path) == {1}
     assert kept is not None
     assert numbers(kept) == {1, 2}

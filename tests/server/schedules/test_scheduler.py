@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -273,8 +274,6 @@ def test_a_disabled_schedule_does_not_fire(night: Night) -> None:
 def test_a_job_that_cannot_be_any_more_fails_its_run_with_a_reason(night: Night) -> None:
     schedule = night.plan()
     broken = [{**schedule.jobs[0], "model": "gone-model"}]
-    from dataclasses import replace
-
     night.database.update_schedule(replace(schedule, jobs=broken))
     night.at("2026-05-04T20:00:00")
     server = night.scheduler()
@@ -282,6 +281,17 @@ def test_a_job_that_cannot_be_any_more_fails_its_run_with_a_reason(night: Night)
     (run,) = night.runs()
     assert run.state == "failed"
     assert "gone-model" in run.reason
+
+
+def test_a_schedule_that_is_broken_keeps_no_other_from_firing(night: Night) -> None:
+    """As after an update of the time zones in which one is gone."""
+    broken = night.plan(name="a")
+    night.plan(name="b")
+    night.database.update_schedule(replace(broken, timezone="Gone/Zone"))
+    night.at("2026-05-04T20:00:00")
+    night.scheduler().tick()
+    assert night.states() == ["running"]
+    assert night.runs()[0].schedule_id != broken.id
 
 
 def test_a_database_that_cannot_be_written_is_said_and_recovers(night: Night) -> None:
