@@ -169,7 +169,11 @@ class Schedules(Store):
             known = rows(session, select(LeaseRow).where(LeaseRow.name == name))
             if known and known[0].owner != owner and known[0].expires_at > now:
                 return False
-            if known and known[0].owner == owner and known[0].expires_at > now + timedelta(seconds=seconds * 2 / 3):
+            if (
+                known
+                and known[0].owner == owner
+                and known[0].expires_at > now + timedelta(seconds=seconds * 2 / 3)
+            ):
                 return True
         until = now + timedelta(seconds=seconds)
         free = or_(LeaseRow.owner == owner, LeaseRow.expires_at <= now)
