@@ -43,6 +43,7 @@ bench: $(DEV_STAMP) ## print timings
 
 gate: $(DEV_STAMP) ## inject faults into every rule on every model family (ARGS="--log FILE" can be resumed), and kill servers
 	@$(BIN)/python -m tests.mutations.gate $(ARGS)
+	@$(BIN)/python -m tests.agent.kills
 	@$(BIN)/python -m tests.server.ops.drill
 
 clean: ## remove the virtual environment and caches

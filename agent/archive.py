@@ -117,6 +117,11 @@ class Archive:
                 keyed.append((place, number, member))
         return [member for _, _, member in sorted(keyed, key=lambda key: key[:2])]
 
+    @property
+    def cells(self) -> Mapping[tuple[object, ...], str]:
+        """The elite of each cell: (root, what binds, pools, kinds of change)."""
+        return dict(self._elites)
+
     def members(self) -> tuple[Member, ...]:
         return tuple(self._members.values())
 

@@ -9,18 +9,27 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self, TypeAlias
 
+from agent.errors import ProblemError
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How far one run goes. `structures` decides where it ends; `seconds` only stops it between rounds.
 
     A run of a finished search adds `structures` to those tried; a continued one ends where it was meant to,
-    or earlier where fewer are asked.
+    or earlier where fewer are asked. Raises ProblemError for less than nothing.
     """
 
     structures: int = 100
     seconds: float | None = None
     round_size: int = 24
+
+    def __post_init__(self) -> None:
+        for name, least in (("structures", 0), ("round_size", 1)):
+            if getattr(self, name) < least:
+                raise ProblemError(
+                    f"a budget must have {name} of at least {least}, but got {getattr(self, name)}; give more"
+                )
 
 
 @dataclass(frozen=True, slots=True)

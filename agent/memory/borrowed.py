@@ -20,7 +20,7 @@ X, Y = "tokens_per_second_per_user", "tokens_per_second_per_gpu"
 LENDERS = 4
 """Searches of the same model or family, the most similar first, that lend structures."""
 
-BEST = 8
+BEST = 24
 """Of each, structures by gain, beside all on its frontier."""
 
 MOST = 24

@@ -43,9 +43,13 @@ class Bar:
         self._bar.stop()
 
     def __call__(self, event: Event) -> None:
+        from agent.stagnation import STAGNATION
+
         news = f"{event.seconds:.0f} s, {count(event.points)} points, {event.refused} refused"
         if event.best_gain > 0:
             news += f", best {percent(event.best_gain)}"
+        if event.quiet >= STAGNATION:
+            news += f", no gain over {event.quiet}"
         self._bar.update(
             self._task,
             description="conventional" if event.phase == "baseline" else "searching",

@@ -54,6 +54,12 @@ def search(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="Try what this YAML or JSON file lists, and nothing else.")
+    ] = None,
+    proposer: Annotated[
+        list[str] | None, typer.Option("--proposer", help="Only this proposer; may be repeated.")
+    ] = None,
     plot: Plot = None,
     database: Database = DATABASE,
     json: Json = False,
@@ -76,8 +82,9 @@ def search(
         "bf16" if kv is Kv.bf16 else "served",
     )  # fmt: skip
     companion = companion_of(llm, llm_model, llm_base_url, max_tokens, max_cost, max_calls)
+    chosen = _chosen(plan, proposer)
     with open_database(database, create=True) as opened:
-        result = _run(problem, opened, structures, seconds, workers, json, companion)
+        result = _run(problem, opened, structures, seconds, workers, json, companion, chosen)
         spent = spending(opened, result.search_id, companion)
         _keep_best(problem, opened, result)
         if json:
@@ -128,6 +135,8 @@ def describe(result: SearchResult) -> dict[str, Any]:
         "points": result.points,
         "seconds": result.seconds,
         "stopped": result.stopped,
+        "quiet_structures": result.quiet,
+        "stagnant": result.stagnant,
         "search": result.search_id,
     }
 
@@ -139,18 +148,35 @@ def _run(
     seconds: float | None,
     workers: int,
     quiet: bool,
-    companion: Companion | None = None,
+    companion: Companion | None,
+    chosen: dict[str, Any],
 ) -> SearchResult:
     from agent import Budget
     from agent import search as run
 
     budget = Budget(seconds=seconds) if structures is None else Budget(structures=structures, seconds=seconds)
     if quiet:
-        return run(problem, database, budget=budget, workers=workers, companion=companion)
+        return run(problem, database, budget=budget, workers=workers, companion=companion, **chosen)
     from seis.cli.progress import Bar
 
     with Bar() as bar:
-        return run(problem, database, budget=budget, progress=bar, workers=workers, companion=companion)
+        return run(
+            problem, database, budget=budget, progress=bar, workers=workers, companion=companion, **chosen
+        )
+
+
+def _chosen(plan: Path | None, names: list[str] | None) -> dict[str, Any]:
+    """Who proposes, as `agent.search` takes it. A plan is played alone, whatever memory holds."""
+    from seis.cli.problems import UsageError
+
+    if plan is None:
+        return {"proposer_names": names} if names else {}
+    if names:
+        raise UsageError("--plan must be the only proposer, but got --proposer too; leave one of them out")
+    from agent.plan import read_plan
+    from agent.scripted import scripted
+
+    return {"proposers": [scripted(read_plan(plan))], "memory": False}
 
 
 def _keep_best(problem: Problem, database: db.Database, result: SearchResult) -> None:

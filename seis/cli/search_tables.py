@@ -57,6 +57,11 @@ def print_result(
         from seis.cli.llm import sentence_of
 
         out.print(sentence_of(spent) + "\n", markup=False)
+    if result.stagnant:
+        out.print(
+            f"The frontier has not grown over the last {result.quiet} structures; "
+            "the search varies more widely.\n"
+        )
     rows = gap_rows(result.gap_to_limit, result.gap_to_relaxation)
     if rows:
         out.print(facts(rows))

@@ -75,5 +75,5 @@ def left(database: Database, problem: Problem = PROBLEM) -> dict[str, Any]:
         "rules": [(r.rule, r.resource, r.proposed, r.accepted, r.improved)
                   for r in database.rule_statistics(search.id)],
         "counters": dict(search.counters),
-        "cursor": dict(search.cursor),
+        "cursor": {k: v for k, v in search.cursor.items() if k != "runs"},  # those a kill divides
     }  # fmt: skip

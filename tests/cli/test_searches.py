@@ -37,7 +37,7 @@ def test_search(searched: tuple[str, Any]) -> None:
     found = searched[1].document
     assert set(found) == {
         "baseline_frontier", "frontier", "simultaneous_gain", "hypervolume_gain", "best", "structures",
-        "accepted", "refused", "failed", "points", "seconds", "stopped", "search", "gap_to_limit",
+        "accepted", "refused", "failed", "points", "seconds", "quiet_structures", "stagnant", "stopped", "search", "gap_to_limit",
         "gap_to_relaxation",
     }  # fmt: skip
     assert found["structures"] == 40
