@@ -158,11 +158,14 @@ class Client:
         tries = 0
         while True:
             try:
-                for event in self._stream(job_id, after):
+                over = self.job(job_id).over
+                for event in self._stream(job_id, after, 0.1 if over else 3600.0):
                     after, tries = event.number, 0
                     yield event
                     if event.data.get("state") in FINAL:
                         return
+                if over:  # its last event is kept no longer
+                    return
             except (httpx.TransportError, ServiceError) as error:
                 tries += 1
                 if tries >= TRIES or (isinstance(error, ServiceError) and 400 <= error.status < 500):
@@ -254,8 +257,8 @@ class Client:
             return answer.json()
         raise ServiceError("a server must answer, but did not")
 
-    def _stream(self, job_id: str, after: int) -> Iterator[Event]:
-        parameters: Json = {"subject": job_id, "after": after}
+    def _stream(self, job_id: str, after: int, seconds: float) -> Iterator[Event]:
+        parameters: Json = {"subject": job_id, "after": after, "seconds": seconds}
         with self._http.stream("GET", "/events", params=parameters, timeout=httpx.Timeout(30.0)) as answer:
             if answer.status_code >= 400:
                 answer.read()

@@ -14,6 +14,7 @@ from server.api import (
     health,
     jobs,
     lineage,
+    notes,
     problems,
     rules,
     searches,
@@ -31,7 +32,7 @@ def router() -> APIRouter:
     """Every route."""
     every = APIRouter(prefix=PREFIX, dependencies=[Depends(no_other_parameters)])
     for part in (
-        catalogue, designs, evaluations, verifications, baselines, jobs, searches, lineage, rules,
+        catalogue, designs, evaluations, verifications, baselines, jobs, searches, lineage, notes, rules,
         validation, events, schedules, runs, access, health, problems,
     ):  # fmt: skip
         every.include_router(part.router)

@@ -257,3 +257,13 @@ def test_a_page_shows_the_document(quiet: Caller) -> None:
     assert "<script" not in answer.text
     assert "http://" not in answer.text
     assert "https://" not in answer.text
+
+
+def test_notes_are_kept_once(call: Caller) -> None:
+    body = {"text": "links bind", "tags": ["links"], "model": "llama-3.1-8b"}
+    first = call("POST", "/notes", json=body)
+    assert first.status_code == 201
+    assert call("POST", "/notes", json=body).json() == first.json()
+    assert call.get("/notes?author=person")["items"] == [first.json()]
+    assert call.get("/notes?author=llm")["items"] == []
+    assert call.get(first.headers["location"].removeprefix("/api/v1")) == first.json()
