@@ -37,8 +37,8 @@ def test_search(searched: tuple[str, Any]) -> None:
     found = searched[1].document
     assert set(found) == {
         "baseline_frontier", "frontier", "simultaneous_gain", "hypervolume_gain", "best", "structures",
-        "accepted", "refused", "failed", "points", "seconds", "quiet_structures", "stagnant", "stopped", "search", "gap_to_limit",
-        "gap_to_relaxation",
+        "accepted", "refused", "failed", "points", "seconds", "stopped", "search", "gap_to_limit",
+        "gap_to_relaxation", "quiet_structures", "stagnant",
     }  # fmt: skip
     assert found["structures"] == 40
     assert all(set(p) == POINT for p in [*found["baseline_frontier"], *found["frontier"]])
