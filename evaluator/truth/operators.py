@@ -26,6 +26,7 @@ _COLLECTIVES = {
     "all_reduce": "all_reduce", "custom_all_reduce": "all_reduce", "all_gather": "all_gather",
     "reduce_scatter": "reduce_scatter", "alltoall": "alltoall", "all_to_all": "alltoall",
 }  # fmt: skip
+_EXCHANGES = (*_COLLECTIVES, "moe_all2all")  # their formats name a library or a mode
 
 
 def operator_seconds(row: Row, device: Device) -> float:
@@ -33,8 +34,13 @@ def operator_seconds(row: Row, device: Device) -> float:
     name = row.text("operator").partition("(")[0]
     words = f"{row.text('operator')} {row.text('format')}".lower()
     sizes = {key.lower(): int(value) for key, value in _SIZE.findall(row.text("shape"))}
-    form = format_of_words(row.text("format").partition("kv=")[0]) or "bf16"
-    kv = format_of_words(row.text("format").partition("kv=")[2]) or form
+    written = row.text("format")
+    form = format_of_words(written.partition("kv=")[0]) or "bf16"
+    if written and not name.startswith(_EXCHANGES) and format_of_words(written) is None:
+        raise UnplacedError(
+            f"the format {written} of {name} is not known, so neither are its rate and its bytes"
+        )
+    kv = format_of_words(written.partition("kv=")[2]) or form
     try:
         return _operator(name, sizes, form, kv, device, words)
     except KeyError as missing:

@@ -21,6 +21,8 @@ from pathlib import Path
 
 from evaluator.errors import MeasurementError
 
+MOST_BYTES = 64_000_000
+
 # kind: {our column: the collection's column}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "serving": {
@@ -122,7 +124,7 @@ def read(path: str | PathLike[str] | Traversable) -> Measurements:
     place = path if isinstance(path, Traversable) else Path(path)
     name = place.name
     try:
-        lines = csv.reader(io.StringIO(place.read_text(encoding="utf-8-sig")), strict=True)
+        lines = csv.reader(io.StringIO(_text(place, name)), strict=True)
         header = [c.strip() for c in next(lines, [])]
         kind, names = _kind(header, name)
         rows = []
@@ -136,11 +138,28 @@ def read(path: str | PathLike[str] | Traversable) -> Measurements:
                 )
             given = dict(zip(header, (c.strip() for c in cells), strict=True))
             rows.append(_row(kind, names, given, lines.line_num, name))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise MeasurementError(f"{name} must be a CSV file in UTF-8, but {error}") from error
+    except UnicodeDecodeError as error:
+        raise MeasurementError(
+            f"{name} must be a CSV file in UTF-8, but byte {error.start} is not; save it as UTF-8"
+        ) from error
+    except csv.Error as error:
+        raise MeasurementError(
+            f"{name}, row {lines.line_num}: a cell must close its quotes and hold at most "
+            f"{csv.field_size_limit():,} characters, but one does not; mend the row"
+        ) from error
     if not rows:
         raise MeasurementError(f"{name} must hold at least one row below its header, but holds none")
     return Measurements(kind, tuple(rows))
+
+
+def _text(place: Path | Traversable, name: str) -> str:
+    with place.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise MeasurementError(
+            f"{name} must hold at most {MOST_BYTES:,} bytes, but holds more; split it or name a CSV file"
+        )
+    return data.decode("utf-8-sig")
 
 
 def _kind(header: list[str], name: str) -> tuple[str, Mapping[str, str]]:
@@ -161,8 +180,8 @@ def _kind(header: list[str], name: str) -> tuple[str, Mapping[str, str]]:
         )
     if missing:
         raise MeasurementError(
-            f"{name} must have the column{'s' if len(missing) > 1 else ''} {', '.join(missing)} of a {kind} "
-            "file, but its header does not; add them, empty where nothing is known"
+            f"{name} must have the column{'s' if len(missing) > 1 else ''} {', '.join(missing)} of the kind "
+            f"{kind}, but its header does not; add them, empty where nothing is known"
         )
     return kind, names
 

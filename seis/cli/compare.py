@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from seis.cli.options import DEVICES as MOST_DEVICES
 from seis.cli.options import Clock, ClockOption, Json, Kv, KvOption, Setting, SettingOption, between
 
 CONTEXTS = "8k,64k,256k,1M"
@@ -55,10 +56,13 @@ def compare(
     check_output(output)
     names = chosen_models(models)
     references = [full_name(n) for n in reference.split(",") if n]
+    kinds = tuple(dict.fromkeys(load_device(d).name for d in devices.split(",")))
+    kinds = tuple(dict.fromkeys(load_device(d).name for d in devices.split(",")))
+    sizes = whole_numbers("--counts", counts, MOST_DEVICES)
+    lengths = whole_numbers("--contexts", contexts)
     asked = Asked(
-        names, tuple(load_device(d).name for d in devices.split(",")), whole_numbers("--contexts", contexts),
-        whole_numbers("--counts", counts), setting.value, clock.value, "bf16" if kv is Kv.bf16 else "served",
-    )  # fmt: skip
+        names, kinds, lengths, sizes, setting.value, clock.value, "bf16" if kv is Kv.bf16 else "served"
+    )
     began = time.perf_counter()
     with progress(len(names)) as done:
         found = run(asked, workers=workers, done=done)

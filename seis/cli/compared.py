@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from seis.cli.options import LARGEST, between
 from seis.cli.problems import UsageError
 
 _NUMBER = re.compile(r"([0-9]{1,9})([kKM]?)\Z")
 _FACTOR = {"": 1, "k": 1024, "K": 1024, "M": 1024 * 1024}
 
 
-def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+def whole_numbers(option: str, text: str, most: int = LARGEST) -> tuple[int, ...]:
     """`8k,64k,1M` as 8192, 65536, 1048576. Raises UsageError for anything else."""
     found = []
     for part in text.split(","):
@@ -23,7 +24,9 @@ def whole_numbers(option: str, text: str) -> tuple[int, ...]:
                 f"{option} must be whole numbers above 0 separated by commas, such as 8k,64k or 8192, "
                 f"but got {part.strip()!r}"
             )
-        found.append(int(match[1]) * _FACTOR[match[2]])
+        number = int(match[1]) * _FACTOR[match[2]]
+        between(option, number, 1, most)
+        found.append(number)
     return tuple(dict.fromkeys(found))
 
 

@@ -89,9 +89,7 @@ def _print_version(wanted: bool) -> None:
 def _seis(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
-        ),
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Searches for better ways to run large language models, and says how fast a design can be."""

@@ -23,7 +23,8 @@ def print_validation(found: Validation) -> None:
     """Counts, quartiles of achieved over bound, prediction errors, and why rows were not placed."""
     out = console()
     above = len(found.violations)
-    out.print(f"[bold]{found.rows} rows, {len(found.placed)} placed, {above} above their bound[/bold]\n")
+    rows_read = "1 row" if found.rows == 1 else f"{found.rows} rows"
+    out.print(f"[bold]{rows_read}, {len(found.placed)} placed, {above} above their bound[/bold]\n")
     for placed in found.violations:
         worst = max(placed.achieved, key=lambda m: placed.achieved[m])
         text = (
@@ -60,5 +61,6 @@ def print_validation(found: Validation) -> None:
         out.print(f"[dim]{sentence(fill(text, WIDTH))}[/dim]\n")
     if found.not_placed:
         reasons = Counter(reason for _, reason in found.not_placed)
-        out.print(f"[bold]not placed: {len(found.not_placed)} rows[/bold]")
+        left = len(found.not_placed)
+        out.print(f"[bold]not placed: {left} {'row' if left == 1 else 'rows'}[/bold]")
         out.print(facts((f"{n:4}", sentence(reason)) for reason, n in reasons.most_common()))

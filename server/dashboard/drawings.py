@@ -166,7 +166,7 @@ def roofline(sides: Json, roofs: Json) -> Markup:
     top = max([p for _, p in peaks] + y)
     if memory:
         x = [*x, top / memory]
-    axes = _Axes(x, [*y, top], 760, 420)
+    axes = _Axes(x, [*y, top * 1.6], 760, 420)
     parts = [axes.frame("FLOP per byte of memory", "FLOP/s per device")]
     for name, peak in peaks if len(peaks) < 4 else [p for p in peaks if p[0] in ("bf16", "fp8", "fp4")]:
         ridge = peak / memory if memory else axes.x0

@@ -6,8 +6,6 @@ import json
 import struct
 from typing import Any
 
-import numpy as np
-
 from agent.archive import point_from_json
 from db import Database, Search
 from evaluator.frontier import simultaneous_gain
@@ -78,7 +76,7 @@ def overview(database: Database, search: Search, history: History) -> Json:
 
 def columns(history: History, summaries: dict[str, str]) -> bytes:
     """Little-endian: length of a JSON head (uint32), the head padded with blanks to a multiple of 4, then
-    float32 x, float32 y, uint32 sequences, uint32 design of each point."""
+    float32 x and float32 y of each point. `starts` says where the points of each design begin."""
     head = json.dumps(
         {
             "points": len(history.x),
@@ -98,7 +96,5 @@ def columns(history: History, summaries: dict[str, str]) -> bytes:
             head,
             history.x.astype("<f4").tobytes(),
             history.y.astype("<f4").tobytes(),
-            np.minimum(history.batch, 2**32 - 1).astype("<u4").tobytes(),
-            history.of.astype("<u4").tobytes(),
         )
     )

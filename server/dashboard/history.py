@@ -50,7 +50,6 @@ class History:
     designs: list[Candidate] = field(default_factory=list)
     x: Floats = field(default_factory=lambda: np.zeros(0))
     y: Floats = field(default_factory=lambda: np.zeros(0))
-    batch: Floats = field(default_factory=lambda: np.zeros(0))
     of: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     starts: list[int] = field(default_factory=list)
     front: list[int] = field(default_factory=list)
@@ -81,7 +80,7 @@ class History:
 
     def extend(self, found: list[tuple[Candidate, Evaluation]]) -> None:
         """Take in points of accepted structures, and the hypervolume after each of their rounds."""
-        xs, ys, batches, owners = [self.x], [self.y], [self.batch], [self.of]
+        xs, ys, owners = [self.x], [self.y], [self.of]
         length = len(self.x)
         rounds: list[tuple[int, int, int]] = []
         for candidate, evaluation in found:
@@ -91,14 +90,13 @@ class History:
             n = len(evaluation.points)
             xs.append(np.array([p[X] for p in evaluation.points], dtype=float))
             ys.append(np.array([p[Y] for p in evaluation.points], dtype=float))
-            batches.append(np.array([p["batch"] for p in evaluation.points], dtype=float))
             owners.append(np.full(n, position, dtype=np.int64))
             if rounds and rounds[-1][0] == candidate.round_number:
                 rounds.pop()
             length += n
             rounds.append((candidate.round_number, candidate.sequence_number, length))
         self.x, self.y = np.concatenate(xs), np.concatenate(ys)
-        self.batch, self.of = np.concatenate(batches), np.concatenate(owners)
+        self.of = np.concatenate(owners)
         old_x, old_y = _columns(self.baseline)
         base = volume(old_x, old_y)
         begun = len(xs[0])

@@ -12,7 +12,8 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from server.dashboard import drawings, static
+import server.dashboard.drawings as drawings
+from server.dashboard import static
 from server.dashboard.words import FILTERS
 from server.problems import Refusal
 

@@ -104,7 +104,11 @@ def test_tables_read_back(found: Comparison, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"models": ()}, "must have models"), ({"contexts": (0,)}, "at least 1"), ({"counts": (8, 8)}, "differ")],
+    [
+        ({"models": ()}, "must have models"),
+        ({"contexts": (0,)}, "at least 1"),
+        ({"counts": (8, 8)}, "differ"),
+    ],
 )
 def test_nonsense_is_refused(change: dict[str, tuple[int, ...]], words: str) -> None:
     whole = {"models": MODELS, "devices": ("h100-sxm",), "contexts": (8192,), **change}

@@ -227,8 +227,11 @@ def test_lengths_are_read_or_refused_in_words():
     assert read_lengths("1000-3000").mean == pytest.approx(2000)
     assert read_lengths("10-12").values == (10, 11, 12)
     assert read_lengths("1000:3,2000:1").mean == pytest.approx(1250)
-    for wrong in ("", "a", "0", "5-2", "10:0", "10:-1,20:2", "1:x"):
+    for wrong in ("", "a", "0", "5-2", "1:x", "1-9999999999", "9" * 400):
         with pytest.raises(ScenarioError):
+            read_lengths(wrong)
+    for wrong in ("10:0", "10:-1,20:2", "10:nan", "10:1e400,20:1"):
+        with pytest.raises(ScenarioError, match="finite numbers of at least 0, and one of them more"):
             read_lengths(wrong)
     with pytest.raises(ScenarioError, match="between 0 and 1, but got"):
         chunks(fixed(10), 1.5)

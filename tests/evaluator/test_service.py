@@ -253,6 +253,10 @@ def test_wrong_services_are_refused_in_words():
         Service(hit=2.0)
     with pytest.raises(ScenarioError, match="limit of TTFT must be more than 0"):
         Service(max_ttft=0.0)
+    with pytest.raises(
+        ScenarioError, match="at most 1,024 chunks, but 3,000 tokens in chunks of 1 take 3,000"
+    ):
+        Service(fixed(3000), chunk=1)
     with pytest.raises(ScenarioError, match="mode must be one of"):
         _serve("gpt-oss-120b", 8, Service(), "both")
     with pytest.raises(ScenarioError, match="without draft layers"):

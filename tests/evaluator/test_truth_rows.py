@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from catalogue.devices import load_device
 from catalogue.measured import measured_files
 from evaluator.errors import MeasurementError
-from evaluator.truth.rows import COLUMNS, Row, read
+from evaluator.truth import rows
+from evaluator.truth.operators import operator_seconds
+from evaluator.truth.rows import COLUMNS, Row, UnplacedError, read
 
 OPERATOR = "gpu,op,backend,version,dtype,shape,measured_us,source_file"
 GEMM = "h100_sxm,gemm,lib,1,bfloat16,m=64 n=8192 k=8192,50.4,a file"
@@ -26,7 +29,7 @@ def write(folder: Path, *lines: str) -> Path:
         ((), "m.csv must begin with a header"),
         ((OPERATOR,), "m.csv must hold at least one row"),
         (("a,b,c", "1,2,3"), "must have the columns of one kind of measurement"),
-        ((OPERATOR.replace(",shape", ""), "x"), "must have the column shape of a operator file"),
+        ((OPERATOR.replace(",shape", ""), "x"), "must have the column shape of the kind operator"),
         ((OPERATOR, GEMM, GEMM.replace("50.4", "nan")), "row 3, column measured_us must be a finite number"),
         ((OPERATOR, GEMM.replace("50.4", "-3")), "row 2, column measured_us must be a finite number above 0"),
         ((OPERATOR, GEMM.replace("50.4", "0")), "row 2, column measured_us must be a finite number above 0"),
@@ -34,6 +37,11 @@ def write(folder: Path, *lines: str) -> Path:
         ((OPERATOR, GEMM.replace("50.4", "1e300")), "row 2, column measured_us must be a finite number"),
         ((OPERATOR, GEMM.replace("50.4", "")), "row 2, column measured_us must not be empty"),
         ((OPERATOR, GEMM.replace("50.4", "fast")), "row 2, column measured_us must be a number such as"),
+        ((OPERATOR, GEMM, '"' + GEMM), "row 3: a cell must close its quotes"),
+        (
+            (OPERATOR, GEMM.replace("a file", "x" * 200_000)),
+            "row 2: a cell must close its quotes and hold at",
+        ),
         ((OPERATOR, GEMM + ",more"), "row 2: a row must have 8 cells as the header, but has 9"),
     ],
 )
@@ -91,3 +99,17 @@ def test_every_catalogued_row_has_an_identity_of_its_own_and_a_source() -> None:
     assert len({row.id for row in rows}) == len(rows)
     assert all(row.text("source") for row in rows)
     assert not any(row.id.startswith("row ") for row in rows)
+
+
+def test_a_file_without_an_end_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_BYTES", 100)
+    with pytest.raises(MeasurementError, match="must hold at most 100 bytes"):
+        read(write(tmp_path, OPERATOR, GEMM))
+
+
+def test_a_format_that_is_not_known_has_no_bound(tmp_path: Path) -> None:
+    row = read(write(tmp_path, OPERATOR, GEMM.replace("bfloat16", "foo"))).rows[0]
+    with pytest.raises(UnplacedError, match="the format foo of gemm is not known"):
+        operator_seconds(row, load_device("h100"))

@@ -47,7 +47,8 @@ async def new_search(request: Request, at: AtDesk) -> Response:
     """The form; its fields can be given in the address."""
     given = {k: v for k, v in request.query_params.items() if k in DEFAULTS}
     values = {**DEFAULTS, **given}
-    return await _form(request, at, values, {}, 200)
+    _, wrong = read(values) if given else (None, {})
+    return await _form(request, at, values, {k: v for k, v in wrong.items() if k in given}, 200)
 
 
 @router.post("/new")
@@ -82,7 +83,7 @@ async def check_search(request: Request, at: AtDesk) -> Response:
 
 async def _form(
     request: Request, at: Desk, values: dict[str, str], wrong: dict[str, str], status: int
-) -> Any:
+) -> Response:
     said = await run_in_threadpool(estimate, at.database, values)
     data = {
         "values": values, "errors": wrong, "estimate": said, "models": list(model_names()),

@@ -36,7 +36,7 @@ def _data(at: Desk) -> dict[str, Any]:
     return {
         "jobs": running,
         "ended": [job_json(j) for j in ended],
-        "discoveries": discoveries(base, sort="new", limit=8).rows,
+        "discoveries": discoveries(base, sort="new", min_gain=0.0005, limit=8).rows,
         "best": discoveries(base, limit=1).rows,
         "schedules": coming[:5],
         "counts": base.count_jobs(),

@@ -4,7 +4,6 @@
  * @typedef {object} Columns
  * @property {[string, string, number, number][]} designs hash, summary, gain, round
  * @property {Float32Array} x @property {Float32Array} y
- * @property {Uint32Array} batch @property {Uint32Array} of
  * @property {number[]} starts @property {number[]} front
  */
 
@@ -21,6 +20,17 @@ export function read(buffer) {
   };
   return {
     designs: head.designs, starts: head.starts, front: head.front,
-    x: next(Float32Array), y: next(Float32Array), batch: next(Uint32Array), of: next(Uint32Array),
+    x: next(Float32Array), y: next(Float32Array),
   };
+}
+
+/** The position of the design that a point belongs to. @param {Columns} c @param {number} index */
+export function owner(c, index) {
+  let low = 0, high = c.starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (c.starts[middle] <= index) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }

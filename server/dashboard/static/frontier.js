@@ -1,7 +1,7 @@
 // The frontier chart of a page: what is new, how much better it is, how far it is from the limit.
 
 import { address, keep, save } from "./state.js";
-import { read } from "./columns.js";
+import { owner, read } from "./columns.js";
 import { Plot } from "./plot.js";
 import { exact } from "./scale.js";
 
@@ -153,8 +153,8 @@ class Frontier {
     if (series.key === "run") return { ...at, what: "measured", summary: this.measured()[index].label };
     if (series.key === "own") return { ...at, what: "this design", design: d.own.structure, at: index };
     if (series.key === "all" && this.columns) {
-      const c = this.columns, of = c.of[index];
-      return { ...at, what: "tried", design: c.designs[of][0], summary: c.designs[of][1], batch: c.batch[index], at: index - c.starts[of] };
+      const c = this.columns, of = owner(c, index);
+      return { ...at, what: "tried", design: c.designs[of][0], summary: c.designs[of][1], at: index - c.starts[of] };
     }
     return { ...at, what: series.name };
   }
@@ -174,10 +174,23 @@ class Frontier {
     const better = this.ahead(a);
     if (better) parts.push(better);
     this.readout.textContent = parts.join(" · ");
+    if (hit.series.key === "all") this.more(hit.index);
     if (fixed && (hit.series.key === "new" || hit.series.key === "old")) {
       this.plot.kept = hit;
       save({ point: `${hit.series.key}.${hit.index}` });
     }
+  }
+
+  /** What the columns leave out of a point: its sequences and sizes, once the pointer rests on it. @param {number} index */
+  more(index) {
+    clearTimeout(this.resting);
+    this.resting = window.setTimeout(async () => {
+      const answer = await fetch(`/searches/${this.search}/points/${index}`);
+      if (!answer.ok || this.plot.hit?.index !== index) return;
+      const p = await answer.json();
+      const sizes = Object.entries(p.configuration).filter(([, v]) => Number(v) > 1).map(([k, v]) => `${k} ${v}`).join(" ");
+      this.readout.textContent += ` · ${exact(p.batch)} sequences${sizes ? ` · ${sizes}` : ""}${p.summary ? ` · ${p.summary}` : ""}`;
+    }, 200);
   }
 
   /** How much more throughput than the conventional frontier at the same interactivity. @param {Json} a */

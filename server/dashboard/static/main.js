@@ -48,10 +48,10 @@ async function await_work() {
 
 for (const form of document.querySelectorAll("form[method=post]:not([data-quiet])")) {
   form.addEventListener("submit", () => {
-    for (const b of form.querySelectorAll("button[type=submit], button:not([type])")) setTimeout(() => b.setAttribute("disabled", ""), 0);
+    for (const b of form.querySelectorAll("button[type=submit], button:not([type])")) setTimeout(() => { b.setAttribute("disabled", ""); b.setAttribute("data-sent", ""); }, 0);
   });
 }
-addEventListener("pageshow", () => document.querySelectorAll("form button[disabled]").forEach((b) => b.removeAttribute("disabled")));
+addEventListener("pageshow", () => document.querySelectorAll("button[data-sent]").forEach((b) => { b.removeAttribute("disabled"); b.removeAttribute("data-sent"); }));
 
 // Filters are applied as they are changed; without scripts by their button.
 for (const form of document.querySelectorAll("form[data-auto]")) {

@@ -372,7 +372,7 @@ export class Plot {
       else {
         const hit = this.nearest(x, y);
         this.take(hit, true);
-        if (hit && e.detail !== 0 && e.pointerType !== "touch" && start) this.onopen(hit);
+        if (hit && start) this.onopen(hit);
       }
       start = null;
       this.band = null;

@@ -247,7 +247,7 @@ class TestBrowsers:
             assert "default-src 'none'" in policy
             assert "frame-ancestors 'none'" in policy
             assert headers["x-content-type-options"] == "nosniff"
-            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["referrer-policy"] == "same-origin"
             assert "server" not in headers
 
 
