@@ -320,7 +320,7 @@ export class Plot {
     const b = this.box, { x: rx, y: ry } = this.ranges();
     for (const s of this.visible()) {
       if (s.kind === "line") continue;
-      const bonus = s.kind === "cloud" ? 1 : 0.25;
+      const bonus = s.kind === "cloud" ? 1 : s.fill === "--old-tint" ? 0.35 : 0.2;
       for (let i = 0; i < s.x.length; i++) {
         const dx = b.x + share(rx, s.x[i]) * b.w - mx, dy = b.y + (1 - share(ry, s.y[i])) * b.h - my;
         const d = (dx * dx + dy * dy) * bonus;
