@@ -142,7 +142,7 @@ def page(lines: Mapping[tuple[str, str], Line]) -> str:
     ]  # fmt: skip
     told = [line for (_, setting), line in lines.items() if setting == "achievable" and line["text"]]
     for line in sorted(told, key=lambda line: -line["gain"])[:3]:
-        parts += [f"### {line['case']}", f"```text\n{line['text']}\n```"]
+        parts += [f"### {line['case']}", f"```console\n{line['text']}\n```"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -84,7 +84,8 @@ def said(configuration: Mapping[str, int]) -> str:
 
 
 def subtitle(point: Operating, clock: str, setting: str) -> str:
-    what = f"{number(point.batch)} sequences of {number(point.scenario.context)} tokens in flight"
+    sequences = "1 sequence" if point.batch == 1 else f"{number(point.batch)} sequences"
+    what = f"{sequences} of {number(point.scenario.context)} tokens in flight"
     if point.chunk is not None:
         context = number(point.scenario.context)
         what = f"{number(point.chunk)} tokens each of {number(point.batch)} prompts, up to token {context}"

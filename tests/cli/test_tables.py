@@ -100,3 +100,12 @@ def test_numbers_for_people() -> None:
     assert units.percent(0.1234) == "+12.3 %"
     assert [units.share(v) for v in (0.001, 0.123)] == ["<1 %", "12 %"]
     assert [units.column(v) for v in (0.0, 0.0001, 0.123, 12.0)] == ["–", "<.001", "0.123", "12"]
+
+
+def test_one_is_not_many(seis: Seis) -> None:
+    assert (
+        "\n1 sequence of 128 tokens"
+        in seis(
+            "evaluate", "llama-3.1-8b", "--device", "h100", "--count", "1", "--batch", "1", "--context", "128"
+        ).out
+    )
