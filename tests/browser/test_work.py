@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import Any
@@ -138,14 +139,12 @@ def test_a_click_on_a_point_opens_its_design(page: Any, service: Service) -> Non
     search = get(f"{service.address}/discoveries?format=json")["rows"][0]["search"]
     page.goto(f"/searches/{search}")
     expect(page.locator(".plot[data-drawn]")).to_be_visible()
-    stage = page.locator(".stage")
-    stage.focus()
-    page.keyboard.press("Home")
-    box = stage.bounding_box()
-    for y in range(20, 300, 6):  # down the left edge to the first point that has a page
-        page.mouse.move(box["x"] + 66, box["y"] + y)
+    page.get_by_role("button", name="conventional").click()  # those have no page
+    box = page.locator(".stage").bounding_box()
+    for x, y in itertools.product(range(70, 400, 25), range(20, 300, 12)):
+        page.mouse.move(box["x"] + x, box["y"] + y)
         if page.locator(".readout").inner_text().startswith(("discovered:", "tried:")):
-            page.mouse.click(box["x"] + 66, box["y"] + y)
+            page.mouse.click(box["x"] + x, box["y"] + y)
             break
     expect(page).to_have_url(re.compile(r"/discoveries/"))
 

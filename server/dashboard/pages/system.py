@@ -15,6 +15,7 @@ from server.access.routes import shown as token_json
 from server.dashboard.desk import AtDesk, Desk
 from server.dashboard.pages.common import fields, see, shown
 from server.dashboard.render import page, wants_json
+from server.problems import Refusal
 from server.settings import Settings
 from server.work.models import validation
 
@@ -49,9 +50,13 @@ async def make_token(request: Request, at: AtDesk) -> Response:
     """A new token, whose text is shown this once."""
     given = await fields(request)
     scope = given.get("scope", "read")
-    asked = TokenIn.model_validate(
-        {"name": given.get("name") or "token", "days": float(given.get("days") or 90), "scope": scope}
-    )
+    try:
+        days = float(given.get("days") or 90)
+        asked = TokenIn.model_validate({"name": given.get("name", ""), "days": days, "scope": scope})
+    except ValueError:
+        raise Refusal(
+            "invalid", "a token must have a name, a known scope and between 0 and 3650 days; correct the form"
+        ) from None
     made = await run_in_threadpool(add_token, asked, at.services)
     data = await run_in_threadpool(_settings, at)
     return page(

@@ -21,6 +21,8 @@ class Frontier {
     this.columns = null;
     /** @type {{x: number[], y: number[]}|null} */
     this.bound = null;
+    this.legendKey = "";
+    this.resting = 0;
     root.querySelector(".fallback")?.remove();
     const stage = /** @type {HTMLElement} */ (root.querySelector(".plot"));
     this.plot = new Plot(stage, {

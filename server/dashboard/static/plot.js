@@ -40,6 +40,15 @@ export class Plot {
     this.arrow = null;
     /** @type {Hit|null} */
     this.hit = null;
+    /** @type {Hit|null} the chosen one, shown while nothing is hovered */
+    this.kept = null;
+    /** @type {[number, number, number, number]|null} the band that is drawn for a zoom */
+    this.band = null;
+    /** @type {{x: import("./scale.js").Range, y: import("./scale.js").Range}|null} */
+    this.full = null;
+    this.width = 200;
+    this.height = 160;
+    this.ratio = 1;
     /** @type {(hit: Hit|null, fixed: boolean) => void} */
     this.onhit = () => {};
     /** @type {(hit: Hit) => void} */
