@@ -165,14 +165,20 @@ def silent(handler: Handler, body: Json) -> None:
     handler.endpoint.over.wait(30)
 
 
-def endless(handler: Handler, body: Json) -> None:
+def endless(handler: Handler, body: Json, pause: float = 0.0) -> None:
     """A stream without an end."""
     handler.send_response(200)
     handler.send_header("content-type", "text/event-stream")
     handler.end_headers()
     chunk = {"id": "1", "choices": [{"index": 0, "delta": {"content": "a" * 2000}}]}
-    while not handler.endpoint.over.is_set():
+    while not handler.endpoint.over.wait(pause):
         handler.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+        handler.wfile.flush()
+
+
+def drizzle(handler: Handler, body: Json) -> None:
+    """A stream without an end, too slow to become too long before it is stopped."""
+    endless(handler, body, pause=0.05)
 
 
 def trickle(handler: Handler, body: Json) -> None:

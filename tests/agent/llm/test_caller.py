@@ -20,6 +20,7 @@ from db import Database, ModelSpending
 from tests.agent.llm.endpoint import (
     Endpoint,
     Response,
+    drizzle,
     endless,
     half,
     raw,
@@ -208,7 +209,7 @@ def test_silence_ends_by_the_clock(tmp_path: Path) -> None:
         assert ask.spent.output_tokens == 50
 
 
-@pytest.mark.parametrize("trouble", [silent, trickle, endless])
+@pytest.mark.parametrize("trouble", [silent, trickle, drizzle])
 def test_a_stop_takes_effect_within_a_second(tmp_path: Path, trouble: Response) -> None:
     with asking(tmp_path, trouble) as (ask, endpoint):
         ask.stop = lambda: bool(endpoint.requests)
