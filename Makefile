@@ -42,6 +42,7 @@ lint: $(DEV_STAMP) ## check style, types and the direction of imports
 	exit $$status
 
 bench: $(DEV_STAMP) ## print timings
+	@$(PIP_INSTALL) --no-build-isolation --editable '.[bench]'
 	@for name in evaluate_grid simulate baseline verify search; do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 gate: $(DEV_STAMP) ## inject faults into every rule on every model family (ARGS="--log FILE" can be resumed), and kill servers
