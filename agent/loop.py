@@ -14,7 +14,7 @@ from agent.companion import Companion, Running, Script, run_entry
 from agent.discovery import SearchResult, conclude
 from agent.executor import Executor, Failure, executor_for
 from agent.judge import verify_design
-from agent.memory import Recalled, Transfer, learn, recall
+from agent.memory import Graft, Recalled, Transfer, learn, recall
 from agent.problem import Problem
 from agent.progress import Budget, Interruption, Listener, Progress
 from agent.proposer import Factory, Json, Told, View, choices_of
@@ -140,7 +140,8 @@ class _Run:
         fresh = position.round == 0 or former == "done" if self.script is None else self.script.fresh
         if self.memory and fresh:
             position.memory = recall(self.store) if self.script is None else self.script.memory
-            position.proposers.pop(Transfer.name, None)
+            for name in (Transfer.name, Graft.name):
+                position.proposers.pop(name, None)
         entry, factories = self._entered(position, fresh, executor, interruption)
         sizes = None if self.script is None else list(self.script.sizes)
         if position.round == 0:
@@ -154,7 +155,9 @@ class _Run:
         elif counters.get("structures", 0) + self.budget.structures < position.target:
             position.target = counters.get("structures", 0) + self.budget.structures
         recalled = Recalled(position.memory)
-        state = {Transfer.name: recalled.transfer_state} | position.proposers
+        if recalled.borrowed:
+            factories = (*factories, Graft)
+        state = recalled.states | position.proposers
         mix = Mix(state, factories, self.problem.seed, (Transfer,) if recalled.borrowed else ())
         while True:
             heat = heat_of(position.quiet)

@@ -6,6 +6,7 @@ state it goes on as if it had never stopped. It must be deterministic. `agent.te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -105,6 +106,9 @@ class Proposer(Protocol):
 Factory: TypeAlias = Callable[[Json | None, int], Proposer]
 """(state or None, seed of the search) -> a proposer; a class whose `__init__` takes both is one."""
 
+ALIKE = 0.5
+"""Share of the words of two sites together that both have, from which a step may move between them."""
+
 
 def apply_steps(
     design: Design, choices: Sequence[tuple[Rule, Site]], parent: str, prediction: str
@@ -124,16 +128,20 @@ def apply_steps(
 
 
 def replay(
-    design: Design, steps: Sequence[Step], rules: Sequence[Rule]
+    design: Design, steps: Sequence[Step], rules: Sequence[Rule], *, alike: bool = False
 ) -> tuple[list[tuple[Rule, Site]], Design]:
-    """Steps by their names on another design, where they still apply: (those that did, what they make)."""
+    """Steps by their names on another design, where they still apply: (those that did, what they make).
+
+    With `alike`, a step whose site the design lacks is done at the site of the same target that is most like
+    it, which names of another model's sections and values need.
+    """
     from rooflang.errors import RoofLangError
 
     known = {rule.name: rule for rule in rules}
     done: list[tuple[Rule, Site]] = []
     for step in steps:
         rule = known.get(step.rule)
-        site = next((s for s in rule.sites(design) if str(s) == step.site), None) if rule else None
+        site = _site_of(step, rule.sites(design), alike) if rule else None
         if rule is None or site is None:
             continue
         try:
@@ -142,6 +150,21 @@ def replay(
             continue
         done.append((rule, site))
     return done, design
+
+
+def _site_of(step: Step, sites: Sequence[Site], alike: bool) -> Site | None:
+    exact = next((s for s in sites if str(s) == step.site), None)
+    if exact is not None or not alike:
+        return exact
+    wanted = _words(step.site)
+    near = [(len(wanted & words) / len(wanted | words), s) for s in sites if (words := _words(str(s)))]
+    share, best = max(near, key=lambda pair: pair[0], default=(0.0, None))
+    same_target = best is not None and best.target == step.site.partition("(")[0]
+    return best if same_target and share >= ALIKE else None
+
+
+def _words(site: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w.]+", site))
 
 
 def choices_of(rules: Sequence[Rule], design: Design) -> list[tuple[Rule, Site]]:

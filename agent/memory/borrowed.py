@@ -20,11 +20,14 @@ X, Y = "tokens_per_second_per_user", "tokens_per_second_per_gpu"
 LENDERS = 4
 """Searches of the same model or family, the most similar first, that lend structures."""
 
-BEST = 24
-"""Of each, structures by gain, beside all on its frontier."""
+BEST = 96
+"""Of each, structures by gain that are looked at, beside all on its frontier."""
 
-MOST = 24
+MOST = 12
 """Structures that a search begins with at most."""
+
+DIGITS = 6
+"""Digits of a gain by which structures of one root are told apart."""
 
 
 def borrow(database: db.Repository, store: SearchStore, scopes: Sequence[str]) -> list[Json]:
@@ -41,12 +44,17 @@ def borrow(database: db.Repository, store: SearchStore, scopes: Sequence[str]) -
 
 def _of(database: db.Repository, store: SearchStore, search: db.Search) -> Iterator[Json]:
     ancestry = Ancestry(database, search.id)
+    met: set[tuple[str, float]] = set()
     for name in _names(database, search):
         candidate = ancestry.candidates.get(name)
         if candidate is None or candidate.proposer == "baseline":
             continue
         path = ancestry.path(name)
         root = path[0].parent_hash if path else ""
+        look = (root, round(candidate.gain or 0.0, DIGITS))
+        if look in met:
+            continue  # the same with a step that does nothing there
+        met.add(look)
         held = candidate.certificate_hash
         same = bool(held) and (
             database.get_certificate(held or "").reference_structure_hash == store.reference_hash

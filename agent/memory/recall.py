@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent.memory.borrowed import borrow
+from agent.memory.graft import Graft
 from agent.memory.similarity import Facts, similarity
+from agent.memory.transfer import Transfer
 from agent.proposer import Json
 
 if TYPE_CHECKING:
@@ -33,9 +35,10 @@ class Recalled:
         self.borrowed: list[Json] = list(memory.get("borrowed", []))
 
     @property
-    def transfer_state(self) -> Json:
-        """The first state of the proposer that plays the borrowed structures."""
-        return {"queue": self.borrowed}
+    def states(self) -> Json:
+        """The first states of the proposers that play what was borrowed, by name."""
+        lineages = [{"search": i["search"], "steps": i["steps"]} for i in self.borrowed if i["steps"]]
+        return {Transfer.name: {"queue": self.borrowed}, Graft.name: {"lineages": lineages}}
 
     def prior(self, rule: str, resource: str) -> tuple[float, float]:
         """(trials, sum of gains) of a rule where a resource binds."""

@@ -1,6 +1,6 @@
 """Plays structures that similar searches found, before anything else is tried.
 
-Those of the same model are taken as they are: a certificate belongs to a structure and a reference, so it
+Those of the same model are taken as they are: a certificate belongs to a structure and its reference, so it
 stands, and only the evaluation is new. Of another model of the family, the steps are repeated on the
 conventional structure of the same name, where they apply, and everything is verified.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agent.archive import Member
-from agent.proposer import Json, Proposal, Told, View, replay
-from agent.steps import Step
+from agent.memory.graft import graft, steps_of
+from agent.proposer import Json, Proposal, Told, View
 
 
 class Transfer:
@@ -25,7 +25,7 @@ class Transfer:
     def ask(self, view: View, budget: int) -> Iterator[Proposal]:
         while self._queue:
             item = self._queue.pop(0)
-            made = _taken(view, item) if item["same_model"] else _repeated(view, item)
+            made = _taken(view, item) if item["same_model"] else _regrown(view, item)
             if made is not None:
                 yield made
 
@@ -44,19 +44,13 @@ def _taken(view: View, item: Json) -> Proposal | None:
     except NotFoundError:
         return None
     parent = item["root"] if item["root"] in view.archive else ""
-    return Proposal(parent, _steps(item), design, _prediction(item), item["same_matrix_work"])
+    prediction = f"helped in search {item['search'][:8]}"
+    return Proposal(parent, steps_of(item), design, prediction, item["same_matrix_work"])
 
 
-def _repeated(view: View, item: Json) -> Proposal | None:
+def _regrown(view: View, item: Json) -> Proposal | None:
     root = _root(view, item["root_name"])
-    if root is None:
-        return None
-    done, design = replay(view.design(root.design_hash), _steps(item), view.rules)
-    if not done:
-        return None
-    steps = tuple(Step(rule.name, str(site)) for rule, site in done)
-    same = all(rule.same_matrix_work for rule, _ in done)
-    return Proposal(root.design_hash, steps, design, _prediction(item), same)
+    return None if root is None else graft(view, root, item)
 
 
 def _root(view: View, name: str) -> Member | None:
@@ -65,11 +59,3 @@ def _root(view: View, name: str) -> Member | None:
     wanted = name.partition(": ")[2]
     alike = [m for m in roots if view.design(m.design_hash).name.partition(": ")[2] == wanted]
     return max(alike or roots, key=lambda m: (m.gain, -m.sequence), default=None)
-
-
-def _steps(item: Json) -> tuple[Step, ...]:
-    return tuple(Step(**s) for s in item["steps"])
-
-
-def _prediction(item: Json) -> str:
-    return f"helped in search {item['search'][:8]}"

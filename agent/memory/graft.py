@@ -1,0 +1,63 @@
+"""Lineages that similar searches found, on members that they did not grow on.
+
+With other devices, counts or contexts the same steps help, but often from another conventional structure, or
+on top of other steps. Steps that a member has, or that do not apply to it, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent.archive import Member
+from agent.proposer import Json, Proposal, Told, View, replay
+from agent.steps import Step
+
+DIGITS = 16
+
+
+class Graft:
+    """Tries pairs of a member and a lineage: the better both are placed together, the sooner.
+
+    State: the lineages, best first, and the pairs that were tried.
+    """
+
+    name = "graft"
+
+    def __init__(self, state: Json | None = None, seed: int = 0) -> None:
+        state = state or {}
+        self._lineages: list[Json] = list(state.get("lineages", []))
+        self._tried: dict[str, None] = dict.fromkeys(state.get("tried", []))
+
+    def ask(self, view: View, budget: int) -> Iterator[Proposal]:
+        members = view.archive.promising()
+        pairs = ((m, n) for m in range(len(members)) for n in range(len(self._lineages)))
+        for m, n in sorted(pairs, key=lambda pair: (sum(pair), pair)):
+            name = f"{members[m].design_hash[:DIGITS]}/{n}"
+            if name not in self._tried:
+                self._tried[name] = None
+                made = graft(view, members[m], self._lineages[n])
+                if made is not None:
+                    yield made
+
+    def tell(self, told: Sequence[Told]) -> None:
+        """Nothing to learn: the archive has what became of members."""
+
+    def state(self) -> Json:
+        return {"lineages": list(self._lineages), "tried": list(self._tried)}
+
+
+def graft(view: View, member: Member, lineage: Json) -> Proposal | None:
+    """A member with those steps of a lineage that it lacks and that apply; None if there are none."""
+    missing = [s for s in steps_of(lineage) if s not in member.steps]
+    done, design = replay(view.design(member.design_hash), missing, view.rules, alike=True)
+    if not done:
+        return None
+    steps = tuple(Step(rule.name, str(site)) for rule, site in done)
+    same = all(rule.same_matrix_work for rule, _ in done)
+    prediction = f"helped in search {lineage['search'][:8]}"
+    return Proposal(member.design_hash, steps, design, prediction, same)
+
+
+def steps_of(lineage: Json) -> tuple[Step, ...]:
+    """The steps of a stored lineage."""
+    return tuple(Step(**s) for s in lineage["steps"])
