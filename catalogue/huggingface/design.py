@@ -1,4 +1,4 @@
-"""The design of an imported model, and of a model that is named by the path of its config."""
+"""Models that are named by the path of their config."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogue.architecture import Architecture
-from catalogue.huggingface.reader import Imported, config_path, import_config
+from catalogue.huggingface.reader import config_path, import_config
 
 if TYPE_CHECKING:
     from catalogue.models.caches import Kv
@@ -41,21 +40,10 @@ def load_config(path: str, kv: Kv = "served") -> Design:
     try:
         stat = file.stat()
     except OSError:
-        return design_of(import_config(file), kv)  # which says what is wrong
+        return import_config(file).design(kv)  # which says what is wrong
     return _load(file, (stat.st_mtime_ns, stat.st_size), kv)
 
 
 @lru_cache(maxsize=16)
 def _load(file: Path, version: tuple[int, int], kv: Kv) -> Design:
-    return design_of(import_config(file), kv)
-
-
-def design_of(imported: Imported, kv: Kv = "served") -> Design:
-    """The design of one decode step, as `load_model` gives it: no pools and no placement."""
-    from catalogue.models.compose import compose
-    from catalogue.models.deepseek_v4 import build
-
-    facts = imported.architecture
-    if isinstance(facts, Architecture):
-        return compose(imported.name, facts, kv)
-    return build(imported.name, facts, kv)
+    return import_config(file).design(kv)

@@ -40,9 +40,12 @@ class Imported:
 
     def design(self, kv: Kv = "served") -> Design:
         """The design of one decode step: a program and conventional kernels, no pools and no placement."""
-        from catalogue.huggingface.design import design_of
+        from catalogue.models.compose import compose
+        from catalogue.models.deepseek_v4 import build
 
-        return design_of(self, kv)
+        if isinstance(self.architecture, Architecture):
+            return compose(self.name, self.architecture, kv)
+        return build(self.name, self.architecture, kv)
 
 
 def import_config(path: str | Path) -> Imported:

@@ -45,7 +45,7 @@ def load_model(name: str, kv: Kv = "served") -> Design:
     if configs.is_config(found):
         return configs.load_config(found, kv)
     if SEPARATOR in found:
-        return configs.design_of(_variant(found), kv)
+        return _variant(found).design(kv)
     return _load(found, kv)
 
 
@@ -99,4 +99,4 @@ def _read(name: str) -> tuple[Facts, Imported]:
 
 @lru_cache(maxsize=128)
 def _load(name: str, kv: Kv) -> Design:
-    return configs.design_of(_read(name)[1], kv)
+    return _read(name)[1].design(kv)

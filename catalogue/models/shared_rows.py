@@ -14,7 +14,7 @@ inferred, and so is that a cache without compression has no gate; both agree wit
 from __future__ import annotations
 
 from catalogue.compressed import DeepSeekV4
-from catalogue.models import deepseek_v4 as v4
+from catalogue.models import deepseek_v4_parts as v4
 from catalogue.models import streams
 from catalogue.models.blocks import Block, Model
 from catalogue.models.caches import Kv

@@ -8,7 +8,7 @@ from seis.cli.output import console, facts, sentence, short, table
 from seis.cli.units import number, size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from catalogue.devices import Device
     from catalogue.systems import System
@@ -56,7 +56,7 @@ def _scaled(value: float | None, unit: float) -> str:
     return UNKNOWN if value is None else number(value / unit)
 
 
-def print_device(device: Device, system: System | None) -> None:
+def print_device(device: Device, system: System | None, achievable: Mapping[str, Mapping[str, Any]]) -> None:
     """Every figure with its source and other published values, what is unknown, and what is reached."""
     out = console()
     out.print(f"[bold]{sentence(device.title)}[/bold]  {device.name}, {device.family}\n")
@@ -77,20 +77,18 @@ def print_device(device: Device, system: System | None) -> None:
         out.print("\n[bold]Not known[/bold]")
         unknown = [(_said(key, 0)[0], sentence(f"unknown: {why}")) for key, why in device.unknown.items()]
         out.print(facts(unknown))
-    _print_achievable(device)
+    _print_achievable(device, achievable)
     if device.notes:
         out.print()
     for note in device.notes:
         out.print(f"[dim]·[/dim] {sentence(note)}")
 
 
-def _print_achievable(device: Device) -> None:
-    from seis.cli.devices import achievable
-
+def _print_achievable(device: Device, achievable: Mapping[str, Mapping[str, Any]]) -> None:
     out = console()
     out.print("\n[bold]What today's software reaches[/bold]  (lowest–highest; whose measurements)")
     rows = []
-    for key, entry in achievable(device).items():
+    for key, entry in achievable.items():
         name, _, form = key.partition(".")
         if form and form not in device.flops_per_second:
             continue

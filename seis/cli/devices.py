@@ -32,7 +32,7 @@ def devices(
     elif name:
         from seis.cli.device_tables import print_device
 
-        print_device(found[0], systems.get(found[0].name))
+        print_device(found[0], systems.get(found[0].name), achievable(found[0]))
     else:
         from seis.cli.device_tables import print_list
 

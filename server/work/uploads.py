@@ -25,10 +25,9 @@ def read_text(text: str) -> dict[str, Any]:
 def read_config(content: dict[str, Any]) -> dict[str, Any]:
     """A config.json under `config`, called `name`: the same, with what was assumed."""
     from catalogue.huggingface import read_config as read
-    from catalogue.huggingface.design import design_of
 
     imported = read(content["config"], content["name"])
-    design = design_of(imported, content.get("kv", "served"))
+    design = imported.design(content.get("kv", "served"))
     return {**read_text(print_design(design)), "assumptions": list(imported.assumptions)}
 
 

@@ -7,7 +7,6 @@ from catalogue.devices.device import Device
 from catalogue.devices.entries import check_consistency, read_figures, text_of, texts_of
 from catalogue.devices.figures import FIGURES, IN_NETWORK_REDUCTION
 from catalogue.devices.reader import check_keys, in_si, name_of
-from catalogue.devices.registry import load_device
 from catalogue.errors import CatalogueFileError
 
 HEADER = ("name", "title", "device", "devices", "topology", "layout", "source", "as_of", "figures", "notes")
@@ -50,15 +49,19 @@ class System:
     notes: tuple[str, ...] = field(repr=False)
 
 
-def system_of(content: Mapping[str, object], where: str) -> System:
-    """The system that the content of a file describes; `where` names the file in errors.
-
-    Raises CatalogueFileError when it does not say what it must, CatalogueError when its device is unknown.
-    """
+def device_name(content: Mapping[str, object], where: str) -> str:
+    """The device of which the content of a file makes a system. Raises CatalogueFileError without one."""
     check_keys(content, HEADER, where)
+    return text_of(content, "device", where)
+
+
+def system_of(content: Mapping[str, object], base: Device, where: str) -> System:
+    """The system of devices `base` that the content of a file describes; `where` names the file in errors.
+
+    Raises CatalogueFileError when it does not say what it must.
+    """
     name = name_of(content, where)
     title = text_of(content, "title", where) if "title" in content else name
-    base = load_device(text_of(content, "device", where))
     devices = content.get("devices")
     if isinstance(devices, bool) or not isinstance(devices, int) or devices < 1:
         raise CatalogueFileError(
