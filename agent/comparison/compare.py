@@ -18,7 +18,6 @@ from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.frontier import Point, front
 from evaluator.rates import confined
 from evaluator.scenario import Scenario
-from evaluator.sweep import Grid
 from mutations.start import starting_designs
 
 COUNTS = (8, 16, 32, 64)
@@ -87,14 +86,13 @@ def compare_model(asked: Asked, model: str) -> tuple[list[Result], int]:
     """The results of one model, and how many points were evaluated."""
     design = load_model(model, asked.kv)
     structures = starting_designs(design)
-    grid = coarse_grid(max(asked.counts))
     found: list[Result] = []
     points = 0
     for device_name in asked.devices:
         device = load_device(device_name)
         try:
             cases = baselines_over(
-                structures, device, asked.counts, asked.contexts, Scenario(min(asked.contexts)), grid=grid,
+                structures, device, asked.counts, asked.contexts, Scenario(min(asked.contexts)),
                 clock=asked.clock, setting=asked.setting,
             )  # fmt: skip
         except (ConfigurationError, UnavailableError) as error:
@@ -107,11 +105,6 @@ def compare_model(asked: Asked, model: str) -> tuple[list[Result], int]:
             found.append(_result(model, device_name, context, kept, made, asked.counts))
     forget()
     return found, points
-
-
-def coarse_grid(count: int) -> Grid:
-    """Batches by factors of 2 up to 8,192 sequences per device."""
-    return Grid(tuple(2**i for i in range(40) if 2**i <= 8192 * count))
 
 
 def _result(

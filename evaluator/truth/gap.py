@@ -31,7 +31,9 @@ _WORTH = 0.005  # a gain below this is none
 class Run:
     """A measured run: a placed design, `batch` sequences over `count` devices in `replicas` copies.
 
-    `throughput` is output tokens per second and device over all devices.
+    `throughput` is output tokens per second and device over all devices. Products run in the formats that
+    the design states; `products` names the matrix rate of a run that was quantised further, at which then
+    all of its products run.
     """
 
     design: Design
@@ -42,11 +44,16 @@ class Run:
     drafted: int
     scenario: Scenario
     throughput: float
+    products: str = ""
+
+    @property
+    def expected_device(self) -> Device:
+        """The device as a prediction sees it."""
+        return lifted(self.device, self.products) if self.products else self.device
 
     def evaluated(self, setting: str, *, favour: bool = False) -> Evaluation:
         """The run's step; with `favour`, only what is certain, on a device with every favour."""
-        rate = narrowest(self.design)
-        device = favoured(self.device, rate) if favour else lifted(self.device, rate)
+        device = favoured(self.device, narrowest(self.design)) if favour else self.expected_device
         drafted = self.drafted if _has_drafts(self.design) else 0
         scenario = self.scenario
         if favour:
@@ -153,7 +160,8 @@ def _changes(
     for form in _PRECISIONS:
         narrow = at_precision(run.design, form)
         if format_of(form).rate in run.device.flops_per_second and narrow is not run.design:
-            yield from change("precision", f"weights in {form}", replace(run, design=narrow))
+            quantised = replace(run, design=narrow, products=format_of(form).rate)
+            yield from change("precision", f"weights in {form}", quantised)
     for name in device_names():
         device = load_device(name)
         if name != run.device.name and device.owner_cost_dollars_per_hour is not None:
@@ -186,9 +194,8 @@ def fastest(designs: Sequence[Design], run: Run) -> Run | None:
         replicas = np.floor(run.count / total)
         stages = axes.get(design.placement.pipeline or "", np.ones_like(total))
         each = np.maximum(run.batch / replicas, 1.0)
-        rate = narrowest(design)
         e = evaluate(
-            design, {"main": lifted(run.device, rate)}, run.scenario, each, axes=axes, microbatches=stages,
+            design, {"main": run.expected_device}, run.scenario, each, axes=axes, microbatches=stages,
             drafted=float(run.drafted), setting="achievable",
         )  # fmt: skip
         good = np.asarray(e.fits) & (each >= stages) & (replicas <= max(run.batch, 1))

@@ -113,10 +113,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """The rows of one file, all of one kind."""
+    """The rows of one file, all of one kind; `name` is the file's."""
 
     kind: str
     rows: tuple[Row, ...]
+    name: str = ""
 
 
 def read(path: str | PathLike[str] | Traversable) -> Measurements:
@@ -149,7 +150,7 @@ def read(path: str | PathLike[str] | Traversable) -> Measurements:
         ) from error
     if not rows:
         raise MeasurementError(f"{name} must hold at least one row below its header, but holds none")
-    return Measurements(kind, tuple(rows))
+    return Measurements(kind, tuple(rows), name)
 
 
 def _text(place: Path | Traversable, name: str) -> str:

@@ -7,8 +7,9 @@ measured time, less 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -103,15 +104,29 @@ def validate(files: Iterable[Measurements], structures: Structures) -> Validatio
     bounds, predictions = Bounds(placements), Predictions(placements)
     placed: list[Placed] = []
     left: list[tuple[str, str]] = []
-    count = 0
-    for file in files:
-        for row in file.rows:
-            count += 1
-            try:
-                placed.append(_place(row, bounds, predictions))
-            except (UnplacedError, UnavailableError) as reason:
-                left.append((row.id, str(reason)))
-    return Validation(count, tuple(placed), tuple(left))
+    rows = _told_apart(files)
+    for row in rows:
+        try:
+            placed.append(_place(row, bounds, predictions))
+        except (UnplacedError, UnavailableError) as reason:
+            left.append((row.id, str(reason)))
+    return Validation(len(rows), tuple(placed), tuple(left))
+
+
+def _told_apart(files: Iterable[Measurements]) -> list[Row]:
+    """All rows; those whose id is not theirs alone are called `ID (FILE, row N)`, numbered if need be."""
+    all_rows = [(file.name, row) for file in files for row in file.rows]
+    times = Counter(row.id for _, row in all_rows)
+    taken: set[str] = set()
+    found = []
+    for name, row in all_rows:
+        own = row.id if times[row.id] == 1 else f"{row.id} ({name}, row {row.line})"
+        number, label = 2, own
+        while label in taken:
+            number, label = number + 1, f"{own} ({number})"
+        taken.add(label)
+        found.append(replace(row, id=label))
+    return found
 
 
 def _place(row: Row, bounds: Bounds, predictions: Predictions) -> Placed:

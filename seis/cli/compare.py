@@ -57,7 +57,6 @@ def compare(
     names = chosen_models(models)
     references = [full_name(n) for n in reference.split(",") if n]
     kinds = tuple(dict.fromkeys(load_device(d).name for d in devices.split(",")))
-    kinds = tuple(dict.fromkeys(load_device(d).name for d in devices.split(",")))
     sizes = whole_numbers("--counts", counts, MOST_DEVICES)
     lengths = whole_numbers("--contexts", contexts)
     asked = Asked(

@@ -67,6 +67,7 @@ def gap(
     from evaluator.truth.gap import Run, fastest
     from evaluator.truth.gap import gap as measured
     from mutations.start import starting_designs
+    from rooflang.dtype import format_of
     from seis.cli.asked import Asked
     from seis.cli.operating import operate
     from seis.cli.problems import UsageError
@@ -78,6 +79,7 @@ def gap(
     sequences = _batch(batch, interactivity, throughput, count)
     source = find(model, kv.value, database)
     design = at_precision(source.design, precision)
+    products = "" if precision is None or design is source.design else format_of(precision).rate
     kind = load_device(device)
     scenario = Scenario(cached)
     degrees = {"tp": tp, "dp": dp, "ep": ep, "pp": pp, "cp": cp}
@@ -86,9 +88,9 @@ def gap(
             kind.name, count, cached, max(1, round(sequences)), degrees, {}, replicas, None, mtp, "achievable"
         )
         point = operate(Source(design, source.origin, source.name), asked)
-        run = Run(point.design, kind, count, point.replicas, sequences, mtp, scenario, throughput)
+        run = Run(point.design, kind, count, point.replicas, sequences, mtp, scenario, throughput, products)
     else:
-        bare = Run(design, kind, count, 1, sequences, mtp, scenario, throughput)
+        bare = Run(design, kind, count, 1, sequences, mtp, scenario, throughput, products)
         found = fastest(starting_designs(design), bare)
         if found is None:
             raise UsageError(

@@ -40,6 +40,21 @@ def test_validate_document(seis: Seis, tmp_path: Path) -> None:
     assert set(found["quartiles"]) == {"model", "operator", "device", "precision"}
 
 
+def test_rows_that_share_an_id_are_all_there(seis: Seis, tmp_path: Path) -> None:
+    header = "id,device,operator,engine,version,format,shape,measured_us,source"
+    place = tmp_path / "mine.csv"
+    rows = [f"{name},h100_sxm,gemm,lib,1,fp8,m=8192 n=10240 k=8192,{us},f" for name, us in
+            (("a", 1160), ("a", 2320), ("b", 580))]  # fmt: skip
+    place.write_text("\n".join((header, *rows)) + "\n", encoding="utf-8")
+    once, twice = seis("validate", str(place), "--json"), seis("validate", str(place), str(place), "--json")
+    achieved = once.document["achieved"]
+    assert list(achieved) == ["a (mine.csv, row 2)", "a (mine.csv, row 3)", "b"]
+    assert achieved["a (mine.csv, row 2)"]["time"] == pytest.approx(
+        2 * achieved["a (mine.csv, row 3)"]["time"]
+    )
+    assert len(twice.document["achieved"]) == twice.document["placed"] == 6
+
+
 def test_validate_prints_tables_of_80_columns(seis: Seis) -> None:
     kernels = next(str(f) for f in measured_files() if f.name == "kernels.csv")
     ran = seis("validate", kernels)
@@ -102,6 +117,17 @@ def test_a_change_delivers_what_the_changed_run_is_predicted_to(seis: Seis) -> N
 def test_batch_and_interactivity_are_two_ways_to_say_one_thing(seis: Seis) -> None:
     run = (*RUN, "--tp", "8", "--throughput", "400", "--json")
     assert seis(*run, "--batch", "64").document == seis(*run, "--interactivity", "50").document
+
+
+def test_gap_and_evaluate_predict_one_number_for_one_operating_point(seis: Seis) -> None:
+    place = ("deepseek-v4-pro", "--device", "b300", "--count", "8", "--dp", "8", "--batch", "8192", "--json")
+    predicted = seis("evaluate", *place).document
+    measured = seis("gap", *place, "--throughput", "5000").document
+    for unit in ("gpu", "user"):
+        name = f"tokens_per_second_per_{unit}"
+        assert measured[f"achievable_{name}"] == pytest.approx(predicted[name])
+    physical = seis("evaluate", *place, "--setting", "physical", "--clock", "limit").document
+    assert measured["limit_tokens_per_second_per_gpu"] == pytest.approx(physical["tokens_per_second_per_gpu"])
 
 
 def test_gap_finds_a_conventional_mapping_where_none_is_given(seis: Seis) -> None:
