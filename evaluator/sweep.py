@@ -305,7 +305,7 @@ def _points(
 
 
 def concrete(design: Design, configuration: Mapping[str, int], device: str | Mapping[str, str]) -> Design:
-    """The design of one point: mesh sizes, pool counts and micro-batches filled in."""
+    """The design of one point: mesh sizes, pool counts, micro-batches and their overlap filled in."""
     meshes = tuple(
         Mesh(m.pool, tuple((a, configuration.get(a, size)) for a, size in m.axes))
         for m in design.placement.meshes
@@ -314,7 +314,9 @@ def concrete(design: Design, configuration: Mapping[str, int], device: str | Map
     kinds = device if isinstance(device, Mapping) else {p.name: device for p in design.pools}
     pools = tuple(Pool(p.name, kinds[p.name], counts.get(p.name, 1)) for p in design.pools)
     schedule = replace(
-        design.schedule, microbatches=configuration.get("microbatches", design.schedule.microbatches)
+        design.schedule,
+        microbatches=configuration.get("microbatches", design.schedule.microbatches),
+        overlap_links=bool(configuration.get("overlap", design.schedule.overlap_links)),
     )
     return design.with_(pools=pools, placement=replace(design.placement, meshes=meshes), schedule=schedule)
 

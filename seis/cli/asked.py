@@ -26,6 +26,7 @@ class Asked:
     drafted: int = 0
     setting: str = "achievable"
     chunk: int | None = None  # tokens of each prompt, in a step of prefill
+    structure: str | None = None  # a conventional placement of a model, by its title
 
     @property
     def sequences(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,12 +64,18 @@ def baseline(
     structures = starting_designs(load_model(name, "bf16" if kv is Kv.bf16 else "served"))
     found = conventional(structures, kind, count, scenario, clock=clock.value, setting=setting.value)
     taken = time.perf_counter() - began
-    about = {
+    about: dict[str, Any] = {
         "model": name, "device": kind.name, "count": count, "context": context, "clock": clock.value,
         "setting": setting.value,
     }  # fmt: skip
     hashes = _hashes(found.structures, found.points, kind.name)
-    frontier = [point_json(p, design) for p, design in zip(found.points, hashes, strict=True)]
+    titles = {n: d.name.partition(": ")[2] for n, d in found.structures.items()}
+    given = options(about, kv.value)
+    commands = [command(name, titles[p.design], p, given) for p in found.points]
+    frontier = [
+        {**point_json(p, design), "structure": titles[p.design], "command": shlex.join(said)}
+        for p, design, said in zip(found.points, hashes, commands, strict=True)
+    ]
     if json:
         from seis.cli.output import print_json
 
@@ -79,8 +86,8 @@ def baseline(
             }
         )  # fmt: skip
     else:
-        titles = {n: d.name.partition(": ")[2] for n, d in found.structures.items()}
-        _print(found.points, titles, {**about, "confined": confined(kind, count)}, found.evaluated, taken)
+        about["confined"] = confined(kind, count)
+        _print(found.points, titles, about, found.evaluated, taken, commands)
     if plot is not None:
         from seis.cli.pictures import curve, write
 
@@ -93,6 +100,41 @@ def _hashes(structures: Any, points: Sequence[Point], device: str) -> list[str]:
     from rooflang.canonical import design_hash
 
     return [design_hash(concrete(structures[p.design], p.configuration, device)) for p in points]
+
+
+def options(about: dict[str, Any], kv: str) -> list[str]:
+    """The options of `seis evaluate` that all points of a frontier share; defaults are left out."""
+    usual = {"context": CONTEXT, "clock": Clock.overlapped.value, "setting": Setting.achievable.value}
+    said = {"device": about["device"], "count": about["count"]}
+    said |= {name: about[name] for name, default in usual.items() if about[name] != default}
+    if kv != Kv.served.value:
+        said["kv"] = kv
+    return [part for name, value in said.items() for part in (f"--{name}", str(value))]
+
+
+def command(model: str, structure: str, point: Point, given: Sequence[str]) -> list[str]:
+    """The words of the `seis evaluate` that gives a point of a conventional frontier again."""
+    sizes = dict(point.configuration)
+    drafted, microbatches = sizes.pop("drafted"), sizes.pop("microbatches")
+    del sizes["replicas"], sizes["overlap"]  # as many as fit; more micro-batches than stages overlap
+    words = ["seis", "evaluate", model, *given, "--structure", structure]
+    for axis, size in sizes.items():
+        words += ["--axis", f"{axis}={size}"] if size > 1 else []
+    words += ["--microbatches", str(microbatches)] if microbatches != sizes.get("pp", 1) else []
+    words += ["--mtp", str(drafted)] if drafted else []
+    return [*words, "--batch", str(point.batch)]
+
+
+def _wrapped(words: Sequence[str]) -> str:
+    """A command over lines that a shell joins."""
+    from seis.cli.output import WIDTH
+
+    lines = [""]
+    for word in map(shlex.quote, words):
+        if lines[-1] and len(lines[-1]) + len(word) > WIDTH - 8:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n    ".join(lines)
 
 
 def point_json(point: Point, design: str) -> dict[str, Any]:
@@ -114,8 +156,9 @@ def scene(about: dict[str, Any]) -> str:
 
 
 def _print(
-    points: Sequence[Point], titles: dict[str, str], about: dict[str, Any], evaluated: int, taken: float
-) -> None:
+    points: Sequence[Point], titles: dict[str, str], about: dict[str, Any], evaluated: int, taken: float,
+    commands: Sequence[Sequence[str]],
+) -> None:  # fmt: skip
     from seis.cli.frontier_tables import frontier_table
     from seis.cli.output import console, sentence
     from seis.cli.pictures import curve, in_terminal
@@ -132,4 +175,8 @@ def _print(
     out.print(in_terminal([curve("baseline", points)]))
     out.print()
     out.print(frontier_table(points, titles))
+    out.print("\nThe first and the last of them again (--json has a command for every point):")
+    for said in dict.fromkeys((_wrapped(commands[0]), _wrapped(commands[-1]))):
+        out.print(f"  {said}", soft_wrap=True, markup=False, highlight=False)
+    out.print()
     out.print(f"[dim]{number(evaluated)} points in {seconds(taken)}; {ACCEPTANCE}[/dim]")

@@ -52,6 +52,9 @@ def evaluate(
     ep: Annotated[Degree, typer.Option(help="Expert parallelism; dp x cp x tp.")] = None,
     pp: Annotated[Degree, typer.Option(help="Pipeline stages.")] = None,
     cp: Annotated[Degree, typer.Option(help="Context parallelism: ranks that share a cache.")] = None,
+    structure: Annotated[
+        str | None, typer.Option(help="Place a model as this structure of `seis baseline` does.")
+    ] = None,
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=N: size of any axis of the design's own placement.")
     ] = None,
@@ -89,6 +92,7 @@ def evaluate(
         mtp,
         setting.value,
         None if phase is Phase.decode else min(context, CHUNK) if chunk is None else chunk,
+        structure,
     )
     if chunk is not None and phase is Phase.decode:
         raise UsageError(

@@ -7,18 +7,20 @@ of the same names the options may resize.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogue.devices import Device, load_device
+from evaluator.baseline import conventional_schedule
 from evaluator.costs import Costs, costs
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.scenario import Scenario
 from evaluator.sweep import concrete
 from mutations.anatomy import kinds
+from mutations.start import starting_designs
 from rooflang.design import Design
 from seis.cli.asked import DEGREES, Asked
 from seis.cli.defaults import choose
@@ -75,6 +77,8 @@ def operate(source: Source, asked: Asked) -> Operating:
     between("--batch", asked.batch, 1)
     between("--mtp", asked.drafted, 0, DRAFTED)
     scenario = Scenario(asked.context)
+    if asked.structure is not None:
+        source = replace(source, design=conventional(source, asked.structure))
     if source.design.placement.meshes:
         return _as_written(source, asked, scenario)
     if asked.axes:
@@ -97,6 +101,22 @@ def operate(source: Source, asked: Asked) -> Operating:
     return _at(design, {"main": device}, count, replicas, batch, configuration, microbatches, scenario, asked)
 
 
+def conventional(source: Source, title: str) -> Design:
+    """The conventional structure of a model with this title, or the one whose title begins so."""
+    if source.design.placement.meshes:
+        raise UsageError(
+            f"--structure must place a model, but {source.name} has a placement of its own; leave it out"
+        )
+    found = {d.name.partition(": ")[2]: d for d in starting_designs(source.design)}
+    named = [t for t in found if t == title] or [t for t in found if t.startswith(title)]
+    if len(named) != 1:
+        raise UsageError(
+            f"--structure must be one of {'; '.join(found)}, or the unique beginning of one, "
+            f"but got {title!r}"
+        )
+    return conventional_schedule(found[named[0]])
+
+
 def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
     """A design with its own placement; options of the same names as its axes resize them."""
     design = source.design
@@ -111,8 +131,13 @@ def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
         sizes[name] = value
     given = {p.name: p.device if asked.device is None else asked.device for p in design.pools}
     devices = {pool: load_device(DEVICE if name == "any" else name) for pool, name in given.items()}
-    microbatches = asked.microbatches or design.schedule.microbatches
-    placed = concrete(design, sizes | {"microbatches": microbatches}, {p: d.name for p, d in devices.items()})
+    stages = sizes.get(design.placement.pipeline or "", 1)
+    written = design.schedule.microbatches if asked.structure is None else stages
+    microbatches = asked.microbatches or written
+    schedule = {"microbatches": microbatches}
+    if asked.structure is not None:  # more than the stages need: transfers of one pass under the other
+        schedule["overlap"] = int(microbatches > stages)
+    placed = concrete(design, sizes | schedule, {p: d.name for p, d in devices.items()})
     problem = undivided(placed)
     if problem:
         raise UsageError(f"parallelism must divide the model's sizes, but cannot divide {problem}; change it")

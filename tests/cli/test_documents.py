@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from catalogue.models import load_model
+from mutations.start import starting_designs
 from rooflang.canonical import design_hash
 from rooflang.parser import parse
 from rooflang.printer import print_design
@@ -221,7 +223,35 @@ def test_baseline(seis: Seis, tmp_path: Path) -> None:
     assert set(found) == {
         "frontier", "model", "device", "count", "context", "clock", "setting", "points", "fitting", "seconds"
     }  # fmt: skip
-    assert all(set(p) == POINT for p in found["frontier"])
+    assert all(set(p) == POINT | {"structure", "command"} for p in found["frontier"])
     users = [p["tokens_per_second_per_user"] for p in found["frontier"]]
     assert users == sorted(users, reverse=True)
     assert (tmp_path / "b.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (("deepseek-v4-pro", "--device", "b300"), "64"),
+        (("qwen3-235b-a22b", "--context", "65536", "--setting", "physical", "--kv", "bf16"), "16"),
+    ],
+)
+def test_a_point_of_the_baseline_is_evaluated_again_by_its_command(
+    seis: Seis, options: tuple[str, ...], count: str
+) -> None:
+    points = seis("baseline", *options, "--count", count, "--json").document["frontier"]
+    two = [p for p in points if p["configuration"]["overlap"]][:1]
+    for point in [points[0], points[len(points) // 2], points[-1], *two]:
+        again = seis(*shlex.split(point["command"])[1:], "--json").document
+        assert again["fits"]
+        assert again["design"] == point["design"]
+        for key in ("tokens_per_second_per_user", "tokens_per_second_per_gpu"):
+            assert again[key] == pytest.approx(point[key], rel=1e-12)
+
+
+def test_a_structure_is_named_by_its_title(seis: Seis, tmp_path: Path) -> None:
+    error = seis("evaluate", "llama-3.1-70b", "--structure", "TP attention +", "--json").error
+    assert "--structure must be one of" in error["message"]
+    path = tmp_path / "placed.roof"
+    path.write_text(print_design(starting_designs(load_model("llama-3.1-70b"))[0]), encoding="utf-8")
+    assert "leave it out" in seis("evaluate", str(path), "--structure", "TP", "--json").error["message"]
