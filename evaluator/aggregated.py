@@ -1,10 +1,10 @@
-"""Aggregated serving: every replica decodes, and chunks of prompts ride on its decode steps.
+"""Aggregated serving: every replica decodes, and chunks of prompts ride on some of its decode steps.
 
-In a steady state each of B sequences emits α tokens per step and leaves after n of them, so that
-q = α · (computed tokens of a prompt) / n prompt tokens ride on a sequence's step. TPOT is that step over α.
-A prompt is computed c tokens per step on each of the g groups of ranks that share a sequence: TTFT is the
-mean of ⌈computed tokens / c⌉ steps with c·g prompt tokens; c is the service's chunk, or more where the steady
-state needs more.
+In a steady state each of B sequences emits α tokens per step and leaves after n of them, so that on average
+q = α · (computed tokens of a prompt) / n prompt tokens are due per sequence and step. A step either decodes
+alone, or also computes a chunk of c tokens on each of the g groups of ranks that share a sequence: q' = c·g/B
+per sequence, or q if that is more. The share q / q' of the steps carries chunks. TPOT is the mean step over
+α, and TTFT the mean of ⌈computed tokens / c⌉ steps with chunks.
 """
 
 from __future__ import annotations
@@ -37,13 +37,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Steps:
-    """Aggregated steps over a grid: `steady` the mean one, `chunked` one with a chunk on every group.
+    """Aggregated steps over a grid: `plain` decodes alone, `chunked` has a chunk on every group.
 
-    `seconds` of the mean step, `ttft` and `tpot` in seconds, `requests` per second and replica.
+    `share` of the steps that have chunks, `seconds` of the mean step, `ttft` and `tpot` in seconds,
+    `requests` per second and replica.
     """
 
-    steady: Evaluation
+    plain: Evaluation
     chunked: Evaluation
+    share: Value
     seconds: Value
     ttft: Value
     tpot: Value
@@ -83,14 +85,14 @@ def aggregated_steps(
     has_draft = any(s.draft for s in lower(design).segments)
     alpha = service.scenario.emitted(service.drafted if has_draft else 0)
     riding = alpha * cut.computed / service.answers.mean
-    steady = step(riding)
     on_chunk: Value = np.maximum(riding, service.chunk * groups / batch)
-    chunked = step(on_chunk)
+    plain, chunked = step(0.0), step(on_chunk)
+    share = riding / on_chunk
     passes = _passes(service.prompts, service.hit, on_chunk * batch / groups)
-    seconds = _front(steady.seconds(clock))
+    slow = _front(chunked.seconds(clock))
+    seconds = (1.0 - share) * _front(plain.seconds(clock)) + share * slow
     tpot = seconds / alpha
-    ttft = passes * _front(chunked.seconds(clock))
-    return Steps(steady, chunked, seconds, ttft, tpot, batch / tpot / service.answers.mean)
+    return Steps(plain, chunked, share, seconds, passes * slow, tpot, batch / tpot / service.answers.mean)
 
 
 def _passes(prompts: Lengths, hit: float, size: Value) -> Value:
@@ -189,11 +191,12 @@ def role_at(
     return Role(name, configuration, replicas, value(s.devices), value(s.batch), seconds)
 
 
-def spent(e: Evaluation) -> str:
-    """The resource that takes most of a single point's kernel time."""
+def spent(*steps: tuple[float, Evaluation]) -> str:
+    """The resource that takes most of the kernel time of single points, each with its share of the steps."""
     found = dict.fromkeys((*RESOURCES, "latency"), 0.0)
-    for item in e.plan.items:
-        price = e.prices[item.work]
-        runs = item.layers * (float(np.max(e.drafted)) if item.draft else 1.0)
-        found[bound(price)] += runs * float(np.max(price.seconds))
+    for share, e in steps:
+        for item in e.plan.items:
+            price = e.prices[item.work]
+            runs = share * item.layers * (float(np.max(e.drafted)) if item.draft else 1.0)
+            found[bound(price)] += runs * float(np.max(price.seconds))
     return max(found, key=lambda k: found[k])

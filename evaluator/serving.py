@@ -84,18 +84,20 @@ def bound_by(
     devices = {p.name: device for p in design.pools}
     batch = float(way.decode.batch)
     if way.prefill is None:
-        steady = aggregated_steps(
+        steps = aggregated_steps(
             design, devices, service, batch, axes=axes, microbatches=m, overlap=overlap, drafted=drafted,
             redundant=redundant, clock=clock, setting=setting,
             prompt_form=(widened or {}).get(way.decode.structure),
-        ).steady  # fmt: skip
-        return replace(way, decode=replace(way.decode, binding=spent(steady)))
+        )  # fmt: skip
+        share = float(steps.share)
+        binding = spent((1.0 - share, steps.plain), (share, steps.chunked))
+        return replace(way, decode=replace(way.decode, binding=binding))
     cut = chunks(service.prompts, service.hit, service.chunk)
     step = mixed(
         design, devices, service.scenario, batch, decoding(service.prompts, service.answers), cut, 0.0,
         axes=axes, microbatches=m, overlap=overlap, drafted=drafted, setting=setting, redundant=redundant,
     )  # fmt: skip
-    decode = replace(way.decode, binding=spent(step))
+    decode = replace(way.decode, binding=spent((1.0, step)))
     design, axes, (m, overlap, drafted, redundant) = _point(way.prefill, structures)
     devices = {p.name: device for p in design.pools}
     found = prefill(
@@ -103,7 +105,7 @@ def bound_by(
         chunk=service.chunk, axes=axes, microbatches=m, overlap=overlap, drafted=drafted, setting=setting,
         clock=clock, redundant=redundant,
     )  # fmt: skip
-    return replace(way, decode=decode, prefill=replace(way.prefill, binding=spent(found.step)))
+    return replace(way, decode=decode, prefill=replace(way.prefill, binding=spent((1.0, found.step))))
 
 
 def _point(

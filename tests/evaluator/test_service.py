@@ -135,12 +135,32 @@ def test_aggregated_serving_balances_prompts_and_answers():
     )  # fmt: skip
     cut = chunks(service.prompts, 0.25, 512)
     contexts = decoding(service.prompts, service.answers)
-    step = mixed(design, B300, service.scenario, 64.0, contexts, cut, 1500 / 500, setting="achievable")
-    assert found.tpot == pytest.approx(step.seconds("overlapped").item())
+    # Four groups compute a chunk of 512 tokens each while 64 sequences decode: 32 tokens for each of them,
+    # of which 1500 / 500 are due per step.
+    plain, slow = (
+        mixed(design, B300, service.scenario, 64.0, contexts, cut, q, setting="achievable").seconds(
+            "overlapped"
+        ).item()
+        for q in (0.0, 512 * 4 / 64)
+    )  # fmt: skip
+    assert found.ttft == pytest.approx(3 * slow)
+    assert found.tpot == pytest.approx((1 - 3 / 32) * plain + 3 / 32 * slow)
     assert found.requests == pytest.approx(64 / found.tpot / 500)
-    # Four groups compute a chunk of 512 tokens each while 64 sequences decode.
-    slow = mixed(design, B300, service.scenario, 64.0, contexts, cut, 512 * 4 / 64, setting="achievable")
-    assert found.ttft == pytest.approx(3 * slow.seconds("overlapped").item())
+
+
+@pytest.mark.parametrize("batch", [4.0, 16.0, 64.0])
+def test_prompts_hardly_slow_a_few_sequences_of_a_mixture_of_experts(batch):
+    """A step with a chunk reads all experts; the other steps read those of the few tokens that decode."""
+    design = expert_parallel("deepseek-v3", 8)
+    service = Service(fixed(1024), fixed(1024))
+    found = aggregated_steps(
+        design, B300, service, batch, axes={"dp": 4.0, "tp": 1.0}, microbatches=1.0, overlap=0.0, drafted=0.0,
+        clock="overlapped", setting="achievable",
+    )  # fmt: skip
+    share = batch / (2048 * 4)
+    assert float(found.share) == pytest.approx(share)
+    plain = found.plain.seconds("overlapped").item()
+    assert plain < float(found.tpot) < plain * (1 + 60 * share)
 
 
 @given(st.floats(0.01, 100), st.integers(1, 9), st.floats(0.01, 100), st.integers(1, 9), st.integers(2, 40))
