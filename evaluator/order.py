@@ -13,17 +13,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from evaluator.plan import Item, Plan
-from rooflang.lowered import LocalOp, Tensor, Unit
+from rooflang.lowered import LocalOp, Tensor, Unit, fused
 from rooflang.work.traffic import VIEWS
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A kernel, or a transfer with both of its sides: items of the plan, and the nodes that it waits for."""
+    """A kernel, or a transfer with both of its sides: items of the plan, and the nodes that it waits for.
+
+    `reads` are those among all earlier nodes whose data it needs; `before` counts its stream's order too.
+    In both, what follows from others is left out.
+    """
 
     items: tuple[int, ...]
     before: tuple[int, ...]
     side: bool
+    reads: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +87,10 @@ def _nodes(plan: Plan, unit: Unit, items: list[int]) -> tuple[Node, ...]:
     bases: dict[str, list[int]] = {}
     for position, group in enumerate(groups):
         bases.setdefault(_base(plan.items[group[0]]), []).append(position)
-    read = _read(unit)
+    read = _read(fused(unit))
     last: dict[tuple[str, bool], int] = {}
-    reached: list[int] = []  # by node, as bits: all nodes before it
+    waits: list[int] = []
+    flows: list[int] = []
     nodes: list[Node] = []
     for position, group in enumerate(groups):
         item = plan.items[group[0]]
@@ -92,19 +98,25 @@ def _nodes(plan: Plan, unit: Unit, items: list[int]) -> tuple[Node, ...]:
         wanted = {
             p for name in (base, *read.get(base, ())) for p in bases.get(name, ()) if p < position
         }  # fmt: skip
+        data = _direct(wanted, flows)
         for index in group:
             stream = (plan.works[plan.items[index].work].pool, item.stream)
             if stream in last:
                 wanted.add(last[stream])
             last[stream] = position
-        reached.append(0)
-        kept = []
-        for p in sorted(wanted, reverse=True):
-            if not reached[position] >> p & 1:
-                kept.append(p)
-                reached[position] |= reached[p] | 1 << p
-        nodes.append(Node(tuple(group), tuple(reversed(kept)), item.stream))
+        nodes.append(Node(tuple(group), _direct(wanted, waits), item.stream, data))
     return tuple(nodes)
+
+
+def _direct(wanted: set[int], reached: list[int]) -> tuple[int, ...]:
+    """Those that do not follow from others. `reached` has all nodes before each one as bits; one is added."""
+    kept, mine = [], 0
+    for p in sorted(wanted, reverse=True):
+        if not mine >> p & 1:
+            kept.append(p)
+            mine |= reached[p] | 1 << p
+    reached.append(mine)
+    return tuple(reversed(kept))
 
 
 def _base(item: Item) -> str:
