@@ -91,7 +91,7 @@ class Evolutionary:
         """One rule at one site and what it makes; rules that gained are drawn more often."""
         for _ in range(6):
             rule = rng.choices(rules, weights)[0]
-            sites = rule.sites(design)
+            sites = rule.likely_sites(design)
             if not sites:
                 continue
             site = rng.choice(sites)

@@ -117,7 +117,7 @@ def apply_steps(
     from rooflang.errors import RoofLangError
 
     for number, (rule, site) in enumerate(choices):
-        if number and site not in rule.sites(design):
+        if number and site not in rule.likely_sites(design):
             return None
         try:
             design = rule.apply(design, site)
@@ -168,5 +168,5 @@ def _words(site: str) -> frozenset[str]:
 
 
 def choices_of(rules: Sequence[Rule], design: Design) -> list[tuple[Rule, Site]]:
-    """Every rule at every site of a design, in order."""
-    return [(rule, site) for rule in rules if rule.exact for site in rule.sites(design)]
+    """Every rule at every likely site of a design, in order."""
+    return [(rule, site) for rule in rules if rule.exact for site in rule.likely_sites(design)]

@@ -87,15 +87,18 @@ def _indexers(design: Design) -> dict[str, list[tuple[Part, tuple[str, ...]]]]:
     return found
 
 
-@lru_cache(maxsize=64)
-def _indexer_sites(design: Design) -> tuple[Site, ...]:
-    found = [
+def _untried(design: Design) -> tuple[Site, ...]:
+    return tuple(
         site(name, axes=axes)
         for name, same in _indexers(design).items()
         for axes in ("xb", "xh", "xs", "xb xh", "xb xs")
         if "xh" not in axes or all(_own_heads(p, n) for p, n in same)
-    ]
-    return tuple(w for w in found if _lowers(_indexer_away(design, w)))
+    )
+
+
+@lru_cache(maxsize=64)
+def _indexer_sites(design: Design) -> tuple[Site, ...]:
+    return tuple(w for w in _untried(design) if _lowers(_indexer_away(design, w)))
 
 
 def _lowers(design: Design | None) -> bool:
@@ -123,7 +126,10 @@ def _indexer_away(design: Design, where: Site) -> Design | None:
 
 
 def _apart(design: Design, where: Site) -> Design | None:
-    return _indexer_away(design, where) if where in _indexer_sites(design) else None
+    if where not in _untried(design):
+        return None
+    result = _indexer_away(design, where)
+    return result if _lowers(result) else None
 
 
 def _head_lines(design: Design, target: str, named: dict[str, str]) -> Lines:
@@ -227,6 +233,7 @@ RULES = (
         _indexer_sites, _apart,
         "the indexer's FLOPs and reads are divided by its own axes; two transfers per layer",
         frozenset(("memory", "capacity", "matrix")), same_matrix_work=False, inverse="merge indexer",
+        untried=_untried,
     ),
     Rule(
         "merge indexer", "disaggregation",

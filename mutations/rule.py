@@ -67,7 +67,8 @@ class Rule:
 
     `exact` says that the results compute the same model; `delta` says how the work changes, in words;
     `same_matrix_work` that no matrix FLOP is added or removed over all devices; `relieves` are the binding
-    resources that it can relieve; `inverse` names the rule that undoes it, if there is one.
+    resources that it can relieve; `inverse` names the rule that undoes it, if there is one. Where `find` must
+    try each place at some cost, `untried` gives those that it would try.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Rule:
     exact: bool = True
     same_matrix_work: bool = True
     inverse: str | None = None
+    untried: Callable[[Design], tuple[Site, ...]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         unknown = self.relieves - RESOURCES
@@ -92,6 +94,11 @@ class Rule:
     def sites(self, design: Design) -> tuple[Site, ...]:
         """Every place of the design where the rule would change something, each once."""
         return tuple(dict.fromkeys(self.find(design)))
+
+    def likely_sites(self, design: Design) -> tuple[Site, ...]:
+        """The sites, and perhaps a few places where `apply` raises RuleError: whoever draws some of many
+        places does not pay for trying all of them."""
+        return tuple(dict.fromkeys((self.untried or self.find)(design)))
 
     def apply(self, design: Design, where: Site) -> Design:
         """The rewritten design. Raises RuleError where the rule does not apply."""

@@ -55,12 +55,17 @@ def _wide(design: Design, tensor: Tensor) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
+def _untried(design: Design) -> tuple[Site, ...]:
+    return tuple(dict.fromkeys(_choices(design)))
+
+
+@lru_cache(maxsize=64)
 def _places(design: Design) -> tuple[Site, ...]:
-    return tuple(w for w in dict.fromkeys(_choices(design)) if _recut(design, w) is not None)
+    return tuple(w for w in _untried(design) if _recut(design, w) is not None)
 
 
 def _cut(design: Design, where: Site) -> Design | None:
-    return _recut(design, where) if where in dict.fromkeys(_choices(design)) else None
+    return _recut(design, where) if where in _untried(design) else None
 
 
 def _recut(design: Design, where: Site) -> Design | None:
@@ -102,6 +107,6 @@ RULES = (
         _places, _cut,
         "FLOPs, reads and memory of the weight are divided by the axis, or repeated on it",
         frozenset(("memory", "capacity", "matrix")), same_matrix_work=False,
-        inverse="cut weight",
+        inverse="cut weight", untried=_untried,
     ),
 )  # fmt: skip
