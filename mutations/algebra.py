@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from mutations.anatomy import Part, parts
-from mutations.edit import fresh, lines, reads, rewrite
+from mutations.anatomy import Part, parts, unit_of
+from mutations.edit import fresh, lines, lowered_or_none, reads, rewrite, with_kernels
 from mutations.rule import Documentation, Rule, Site, site
 from rooflang.design import Design, Op, Operand, State, Statement, Weight
 from rooflang.operators import OPERATORS, union
@@ -96,13 +97,24 @@ def _orders_of(design: Design) -> tuple[Site, ...]:
     found: list[Site] = []
     for part in parts(design.program):
         for chain in _chains(part, design.program.outputs):
-            found.append(site(part.name, inner=chain.inner.result, first=chain.join.name))
+            where = site(part.name, inner=chain.inner.result, first=chain.join.name)
+            # Where one axis cuts two names, or a line names a value, the other order may have no layout.
+            if where not in found and _lowers(design, where):
+                found.append(where)
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
+def _lowers(design: Design, where: Site) -> bool:
+    turned = _ordered(design, where)
+    return turned is not None and lowered_or_none(turned) is not None
+
+
 def _reassociate(design: Design, where: Site) -> Design | None:
-    if where not in _orders_of(design):
-        return None
+    return _ordered(design, where) if where in _orders_of(design) else None
+
+
+def _ordered(design: Design, where: Site) -> Design | None:
     by_path = {p.path: p for p in parts(design.program)}
     wanted = (where.get("inner"), where.get("first"))
 
@@ -112,7 +124,15 @@ def _reassociate(design: Design, where: Site) -> Design | None:
         chain = next((c for c in found if (c.inner.result, c.join.name) == wanted), None)
         return None if chain is None or here is None else _turned(here, chain)
 
-    return rewrite(design, where.target, change)
+    result = rewrite(design, where.target, change)
+    return None if result is None else _kernels(result, unit_of(design, where.target), where.get("inner"))
+
+
+def _kernels(design: Design, unit: str, name: str) -> Design:
+    """A product that became a derived weight belongs to no kernel."""
+    here = [p for p in parts(design.program) if p.unit.rpartition(".")[2] == unit]
+    gone = not any(op.result == name for part in here for op in part.ops)
+    return with_kernels(design, unit, {name: ()}) if gone else design
 
 
 def _turned(part: Part, chain: _Chain) -> tuple[Statement, ...]:

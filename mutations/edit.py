@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rooflang.design import (
     Design,
+    Fusion,
     Mesh,
     Op,
     Placement,
@@ -82,6 +83,18 @@ def with_placement(design: Design, **changes: object) -> Design:
 def with_schedule(design: Design, **changes: object) -> Design:
     schedule: Schedule = replace(design.schedule, **changes)  # type: ignore[arg-type]
     return design.with_(schedule=schedule)
+
+
+def with_kernels(design: Design, unit: str, changes: Mapping[str, tuple[str, ...]]) -> Design:
+    """Kernels of a unit with values renamed, taken in beside others, or left out."""
+    fusions = []
+    for fusion in design.schedule.fusions:
+        values = fusion.values
+        if fusion.target.rpartition(".")[2] == unit:
+            values = tuple(dict.fromkeys(n for v in values for n in changes.get(v, (v,))))
+        if len(values) > 1:
+            fusions.append(Fusion(fusion.target, values))
+    return with_schedule(design, fusions=tuple(fusions))
 
 
 def with_program(design: Design, **changes: object) -> Design:

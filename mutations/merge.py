@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mutations.anatomy import Part, parts, unit_of
-from mutations.edit import fresh, lines, matches, reads, rewrite, with_program, with_schedule
+from mutations.edit import fresh, lines, matches, reads, rewrite, with_kernels, with_program
 from mutations.rule import Documentation, Rule, Site, site
-from rooflang.design import Design, Fusion, Op, Operand, Statement, Weight, walk
+from rooflang.design import Design, Op, Operand, Statement, Weight, walk
 from rooflang.size import Size, add
 
 
@@ -114,7 +114,7 @@ def _merge(design: Design, where: Site) -> Design | None:
     slices = {wanted[0]: (value, *wanted)}
     gone = dict.fromkeys(wanted[1:], ())
     return with_program(
-        _refused(result, unit_of(design, where.target), {**gone, **slices}), dims=tuple(dims.items())
+        with_kernels(result, unit_of(design, where.target), {**gone, **slices}), dims=tuple(dims.items())
     )
 
 
@@ -149,19 +149,6 @@ def _merged(
             size = sizes[product.axis].constant  # type: ignore[index]
             start += int(size or 0)
     return tuple(result)
-
-
-def _refused(design: Design, unit: str, changes: dict[str, tuple[str, ...]]) -> Design:
-    """Kernels of a unit with values renamed, split up or left out."""
-    fusions: list[Fusion] = []
-    for fusion in design.schedule.fusions:
-        if fusion.target != unit:
-            fusions.append(fusion)
-            continue
-        values = tuple(dict.fromkeys(n for v in fusion.values for n in changes.get(v, (v,))))
-        if len(values) > 1:
-            fusions.append(Fusion(fusion.target, values))
-    return with_schedule(design, fusions=tuple(fusions))
 
 
 def _merged_sites(design: Design) -> tuple[Site, ...]:
@@ -210,7 +197,9 @@ def _unmerge(design: Design, where: Site) -> Design | None:
     left = {d for _, s in walk(result.program.body) if isinstance(s, Op | Weight) for d in s.dims or ()}
     dims = tuple((d, size) for d, size in result.program.dims if d not in axes or d in left)
     # Slices that are already values of the kernel stand where the product stood.
-    return with_program(_refused(result, unit_of(design, where.target), {value: tuple(slices)}), dims=dims)
+    return with_program(
+        with_kernels(result, unit_of(design, where.target), {value: tuple(slices)}), dims=dims
+    )
 
 
 RULES = (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mutations.anatomy import Part, parts, unit_of
-from mutations.edit import fresh, lines, reads, rewrite, with_schedule
+from mutations.edit import fresh, lines, reads, rewrite, with_kernels
 from mutations.rule import Documentation, Rule, Site, site
-from rooflang.design import Design, Fusion, Op, Section, Statement, walk
+from rooflang.design import Design, Op, Section, Statement, walk
 
 _CHEAP = frozenset(
     ("add", "mul", "silu", "relu", "sigmoid", "exp", "softplus", "sqrtsoftplus", "swiglu", "scale", "cast",
@@ -74,7 +74,9 @@ def _again(design: Design, where: Site) -> Design | None:
 
     result = rewrite(design, where.target, change)
     return (
-        None if result is None else _kernels(result, unit_of(design, where.target), {reader: (copy, reader)})
+        None
+        if result is None
+        else with_kernels(result, unit_of(design, where.target), {reader: (copy, reader)})
     )
 
 
@@ -90,19 +92,6 @@ def _reading(op: Op, old: str, new: str) -> Op:
             for o in op.operands
         ),
     )
-
-
-def _kernels(design: Design, unit: str, changes: dict[str, tuple[str, ...]]) -> Design:
-    """Kernels of a unit with values taken in beside others, or left out."""
-    fusions = []
-    for fusion in design.schedule.fusions:
-        if fusion.target.rpartition(".")[2] != unit:
-            fusions.append(fusion)
-            continue
-        values = tuple(dict.fromkeys(n for v in fusion.values for n in changes.get(v, (v,))))
-        if len(values) > 1:
-            fusions.append(Fusion(fusion.target, values))
-    return with_schedule(design, fusions=tuple(fusions))
 
 
 def _twins(part: Part) -> Iterator[tuple[str, str]]:
@@ -146,7 +135,7 @@ def _once(design: Design, where: Site) -> Design | None:
         )
 
     result = rewrite(design, where.target, change)
-    return None if result is None else _kernels(result, unit_of(design, where.target), {gone: ()})
+    return None if result is None else with_kernels(result, unit_of(design, where.target), {gone: ()})
 
 
 RULES = (

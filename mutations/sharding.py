@@ -59,7 +59,9 @@ def _cuts(*wanted: str) -> tuple[object, object]:
             said = lines(design, name)
             for axis in mesh_axes(design, _pool_of(design, name)):
                 now = _now(said, axis)
-                found.extend(site(name, axis=axis, cut=c) for c in _choices(same) if c != now)
+                found.extend(
+                    site(name, axis=axis, cut=c) for c in _choices(same) if set(c.split()) != set(now.split())
+                )
         return tuple(found)
 
     def apply(design: Design, where: Site) -> Design | None:

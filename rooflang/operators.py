@@ -174,6 +174,21 @@ def _scan_fits(dims: tuple[tuple[str, ...], ...], where: str) -> None:
             raise DesignError(f"scan's {what} must have names of its state or tokens, but has {lost}", where)
 
 
+def _second(kind: str, over: str, second: object, operand: Type, where: str) -> None:
+    """A Sinkhorn norm, and no other, acts on a second name of its operand."""
+    if kind != "sinkhorn" and second is not None:
+        raise DesignError(
+            f"norm takes with= for kind=sinkhorn alone, but its kind is {kind}: leave with={second} out",
+            where,
+        )
+    if kind == "sinkhorn" and (second not in operand.dims or second == over):
+        raise DesignError(
+            f"a sinkhorn norm over {over} needs with= another name of its operand "
+            f"[{', '.join(operand.dims)}], but got {second}",
+            where,
+        )
+
+
 def union(*dims: tuple[str, ...]) -> tuple[str, ...]:
     """Names in order of first appearance."""
     seen: dict[str, None] = {}
@@ -282,6 +297,7 @@ def result_type(
                 raise DesignError(
                     f"norm's kind must be one of {', '.join(NORM_KINDS)}, but got {kind!r}", where
                 )
+            _second(str(kind), over[0], attributes.get("with"), first, where)
             return Type(first.dims, result, every)
         case "rope" | "quantize":
             if over[0] is None:

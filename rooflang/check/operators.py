@@ -10,6 +10,8 @@ from rooflang.lowered import LocalOp, Use
 from rooflang.operators import OPERATORS, whole_names
 
 _VIEWS = ("split", "merge", "concat", "slice")
+# Operators that act on all of the names that they are given.
+_TOGETHER = ("norm", "rope", "topk", "sample", "concat", "slice", "pool")
 # Operators that leave absent rows absent although they have no zero to keep.
 _ROW_BY_ROW = frozenset(
     ("softmax", "add", "gather", "append", "concat", "norm", "sigmoid", "exp", "softplus", "sqrtsoftplus")
@@ -118,7 +120,7 @@ def _cut(op: LocalOp, cells: list[Cell], made: Cell) -> tuple[str, str, str] | N
                 f"{use.tensor.name!r} must be cut by {dim} like the other operands",
                 "cut it",
             )
-        if use.over == dim and op.operator in ("norm", "rope", "topk", "sample", "concat", "slice", "pool"):
+        if dim in (use.over, op.attribute("with")) and op.operator in _TOGETHER:
             return "placement.over", f"{dim} must be whole, since the operator acts on all of it", "gather it"
     if op.operator in ("conv", "scan"):
         whole = whole_names(

@@ -48,12 +48,14 @@ class Decision:
     shard: str | None
 
 
-def _blocked(operator: str, arguments: tuple[Argument, ...], result_dims: tuple[str, ...]) -> frozenset[str]:
+def _blocked(
+    operator: str, arguments: tuple[Argument, ...], result_dims: tuple[str, ...], second: str | None
+) -> frozenset[str]:
     """Names that this operator must see whole."""
     over = {a.over for a in arguments if a.over}
     match operator:
         case "norm" | "rope" | "topk" | "sample":
-            return frozenset(over)
+            return frozenset(over | {second} if second else over)
         case "pool":
             return frozenset({*over, "Z"})
         case "conv" | "scan":
@@ -77,9 +79,14 @@ def _blocked(operator: str, arguments: tuple[Argument, ...], result_dims: tuple[
 
 
 def decide(
-    operator: str, axis: str, arguments: tuple[Argument, ...], result_dims: tuple[str, ...], rules: Rules
+    operator: str,
+    axis: str,
+    arguments: tuple[Argument, ...],
+    result_dims: tuple[str, ...],
+    rules: Rules,
+    second: str | None,
 ) -> Decision:
-    """The decision for one operator along one axis."""
+    """The decision for one operator along one axis. `second` is a further name that it acts on as a whole."""
     if operator == "logsumexp":
         special = _logsumexp(axis, arguments)
         if special is not None:
@@ -90,7 +97,7 @@ def decide(
     partial = _carry_partial(operator, axis, arguments) or _deferred(operator, axis, arguments)
     if partial is not None:
         return partial
-    shard = _choose(operator, axis, arguments, result_dims, rules)
+    shard = _choose(operator, axis, arguments, result_dims, rules, second)
     return _cut(operator, arguments, result_dims, shard)
 
 
@@ -99,9 +106,14 @@ def _all(arguments: tuple[Argument, ...], value: Cell) -> tuple[Cell, ...]:
 
 
 def _choose(
-    operator: str, axis: str, arguments: tuple[Argument, ...], result_dims: tuple[str, ...], rules: Rules
+    operator: str,
+    axis: str,
+    arguments: tuple[Argument, ...],
+    result_dims: tuple[str, ...],
+    rules: Rules,
+    second: str | None,
 ) -> str | None:
-    blocked = _blocked(operator, arguments, result_dims)
+    blocked = _blocked(operator, arguments, result_dims, second)
     names: set[str] = set(result_dims)
     for a in arguments:
         names.update(a.dims)

@@ -210,7 +210,9 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
         dict(op.attributes), where,
     )  # fmt: skip
     axes = place.axes
-    decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules) for a in axes}
+    second = op.attribute("with")
+    second = second if isinstance(second, str) else None
+    decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules, second) for a in axes}
     # The best of each shard are not enough for groups, nor to add noise to: those see the scores whole.
     if op.operator in ("topk", "sample") and len(arguments) == 1 and op.attribute("groups") is None:
         arguments = (_gather_top(op, arguments[0], place, section, state),)
