@@ -216,7 +216,7 @@ def _lower_op(op: Op, path: str, state: _State) -> None:
     # The best of each shard are not enough for groups, nor to add noise to: those see the scores whole.
     if op.operator in ("topk", "sample") and len(arguments) == 1 and op.attribute("groups") is None:
         arguments = (_gather_top(op, arguments[0], place, section, state),)
-        decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules) for a in axes}
+        decisions = {a: decide(op.operator, a, arguments, type_.dims, place.rules, second) for a in axes}
     decisions = dict(agreed(arguments, decisions))
     uses: list[Use] = []
     for position, argument in enumerate(arguments):
