@@ -1,6 +1,11 @@
 """What memory saves: structures until a search has the hypervolume that one without memory ends with.
 
-Run: python -m benchmarks.memory [MODEL DEVICE COUNT STRUCTURES WORKERS]
+Run: python -m benchmarks.memory [MODEL SIBLING DEVICE OTHER_DEVICE COUNT STRUCTURES WORKERS] [--write]
+
+One search of MODEL teaches; then come the same scenario with another seed and its neighbours: half the
+context, twice the devices, OTHER_DEVICE, and SIBLING, a model of the family. Each is searched on an empty
+database and on a copy of what the first one left. Structures of the conventional baseline count on both
+sides. `--write` puts the table into docs/memory.md.
 """
 
 from __future__ import annotations
@@ -18,7 +23,8 @@ from db import Database
 from evaluator.frontier import front, hypervolume
 from evaluator.scenario import Scenario
 
-DEFAULTS = ("llama-3.1-70b", "h100-sxm", "8", "120", "2")
+DEFAULTS = ("gpt-oss-120b", "gpt-oss-20b", "h100-sxm", "b200-sxm", "8", "240", "2")
+PAGE = Path("docs/memory.md")
 SAME = 1e-9
 
 
@@ -39,37 +45,64 @@ def reached(values: list[float], wanted: float) -> int | None:
     return next((n for n, v in enumerate(values, 1) if v >= wanted * (1 - SAME)), None)
 
 
-def neighbours(problem: Problem) -> list[tuple[str, Problem]]:
+def neighbours(problem: Problem, sibling: str, device: str) -> list[tuple[str, Problem]]:
     """Searches that the first one should help."""
+    half = Scenario(problem.scenario.context // 2)
     return [
-        ("same, another seed", replace(problem, seed=problem.seed + 1)),
-        ("half the context", replace(problem, scenario=Scenario(problem.scenario.context // 2), seed=1)),
+        ("the same, another seed", replace(problem, seed=1)),
+        ("half the context", replace(problem, scenario=half, seed=1)),
         ("twice the devices", replace(problem, count=2 * problem.count, seed=1)),
+        (f"on {device}", replace(problem, device=device, seed=1)),
+        (sibling, replace(problem, model=sibling, seed=1)),
     ]
 
 
-def main(model: str, device: str, count: str, structures: str, workers: str) -> None:
+def row(problem: Problem, cold: Problem, taught: bytes, budget: Budget, workers: int) -> tuple[str, ...]:
+    """Structures alone and with memory, their share, and the hypervolume at the end with memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        with Database.open(Path(folder) / "alone") as alone:
+            search(cold, alone, budget=budget, workers=workers, memory=False)
+            before = list(volumes(alone, cold))
+        path = Path(folder) / "taught"
+        path.write_bytes(taught)
+        with Database.open(path) as opened:
+            search(problem, opened, budget=budget, workers=workers)
+            after = list(volumes(opened, problem))
+    needed, then = reached(before, before[-1]), reached(after, before[-1])
+    share = "-" if needed is None or then is None else f"{then / needed:.0%}"
+    return str(needed), str(then or "-"), share, f"{after[-1] / before[-1] - 1:+.2%}"
+
+
+def main(
+    model: str, sibling: str, device: str, other: str, count: str, structures: str, workers: str,
+    *, write: bool = False,
+) -> None:  # fmt: skip
     first = Problem(model, device, int(count))
     budget, processes = Budget(structures=int(structures)), int(workers)
-    print(f"{'second search':<22}{'alone':>8}{'with memory':>13}{'share':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        search(first, Path(folder) / "memory", budget=budget, workers=processes)  # closed, so one file
-        taught = (Path(folder) / "memory").read_bytes()
-        for number, (title, problem) in enumerate(neighbours(first)):
-            with Database.open(Path(folder) / f"alone{number}") as alone:
-                # What the first search reached is what the second must reach: on its own scenario.
-                source = replace(first, seed=0) if number == 0 else problem
-                search(source, alone, budget=budget, workers=processes, memory=False)
-                cold = list(volumes(alone, source))
-            path = Path(folder) / f"taught{number}"
-            path.write_bytes(taught)
-            with Database.open(path) as opened:
-                search(problem, opened, budget=budget, workers=processes)
-                warm = list(volumes(opened, problem))
-            before, after = reached(cold, cold[-1]), reached(warm, cold[-1])
-            share = "-" if before is None or after is None else f"{after / before:.0%}"
-            print(f"{title:<22}{before or '-':>8}{after or '-':>13}{share:>8}")
+        path = Path(folder) / "memory"
+        search(first, path, budget=budget, workers=processes)  # closed, so one file
+        taught = path.read_bytes()
+    lines = [f"{'second search':<24}{'alone':>7}{'with memory':>13}{'share':>7}{'at the end':>12}"]
+    print(lines[0])
+    for number, (title, problem) in enumerate(neighbours(first, sibling, other)):
+        # What the first search reached is what the second must reach: on its own scenario.
+        found = row(problem, first if number == 0 else problem, taught, budget, processes)
+        lines.append(f"{title:<24}{found[0]:>7}{found[1]:>13}{found[2]:>7}{found[3]:>12}")
+        print(lines[-1], flush=True)
+    if write:
+        replaced(f"{first.model} {problem.model} {device} {other} {count} {structures} {workers}", lines)
+
+
+def replaced(arguments: str, lines: list[str]) -> None:
+    """Put the table into the page, after the command that made it, in place of its former one."""
+    before, mark, rest = PAGE.read_text(encoding="utf-8").partition(f"$ python -m benchmarks.memory {arguments}\n")
+    if not mark:
+        raise SystemExit(f"{PAGE} must hold the command with {arguments}, but does not; add it in a block")
+    after = rest[rest.index("```") :]
+    PAGE.write_text(before + mark + "\n".join(lines) + "\n" + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*(sys.argv[1:] or DEFAULTS))
+    given = [a for a in sys.argv[1:] if a != "--write"]
+    main(*(given or DEFAULTS), write="--write" in sys.argv)

@@ -16,6 +16,9 @@ from agent.llm.settings import Settings
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
+BLAMING = ("refused", "no_such_model", "server")
+"""Failures that may say that a mode is not supported; llama.cpp says so with a status of 500."""
+
 ADAPTATIONS = 5
 """Parameters that may be left out in one exchange."""
 
@@ -59,7 +62,7 @@ class Caller:
             try:
                 reply = self._once(request, end)
             except CallError as error:
-                if error.kind in ("refused", "no_such_model") and blames_mode(mode, str(error)):
+                if error.kind in BLAMING and blames_mode(mode, str(error)):
                     return _outcome("unsupported", str(error))
                 if error.kind == "refused":
                     further = adapted(self.capabilities, str(error)) if adaptations < ADAPTATIONS else None

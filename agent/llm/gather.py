@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -57,7 +58,8 @@ class _Gathered:
     def __init__(self) -> None:
         self._text: list[str] = []
         self._refusal: list[str] = []
-        self._calls: dict[int, list[str]] = {}
+        self._calls: list[list[str]] = []
+        self._latest: dict[int, int] = {}
         self._tokens: tuple[int | None, int | None, int | None] = (None, None, None)
         self._length = 0
         self.finish = ""
@@ -69,24 +71,33 @@ class _Gathered:
     def part(self, delta: Any) -> None:
         """One piece of an answer. Reasoning counts in length and is not kept."""
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
-            text = _get(delta, name)
-            if isinstance(text, str) and text:
+            text = _text(_get(delta, name))
+            if text:
                 self._count(len(text))
                 if name in ("content", "refusal"):
                     (self._text if name == "content" else self._refusal).append(text)
         for place, call in enumerate(_get(delta, "tool_calls") or ()):
-            index = _get(call, "index")
-            index = index if isinstance(index, int) else place
-            if index not in self._calls and len(self._calls) >= MOST_CALLS:
-                continue
-            parts = self._calls.setdefault(index, ["", "", ""])
-            function = _get(call, "function")
-            for position, value in enumerate(
-                (_get(call, "id"), _get(function, "name"), _get(function, "arguments"))
-            ):
-                if isinstance(value, str) and value:
-                    self._count(len(value))
-                    parts[position] = value if position == 0 else parts[position] + value
+            self._call(call, place)
+
+    def _call(self, call: Any, place: int) -> None:
+        """A piece of a call: of the one with its index, unless its id says that it begins another one."""
+        function = _get(call, "function")
+        name, arguments = _get(function, "name"), _get(function, "arguments")
+        if isinstance(arguments, dict):  # some endpoints give the object itself in place of its text
+            arguments = json.dumps(arguments)
+        index, identity = _get(call, "index"), _get(call, "id")
+        index = index if isinstance(index, int) else place
+        held = self._calls[self._latest[index]] if index in self._latest else None
+        if held is None or (identity and held[0] and identity != held[0]):
+            if len(self._calls) >= MOST_CALLS:
+                return
+            held = ["", "", ""]
+            self._latest[index] = len(self._calls)
+            self._calls.append(held)
+        for position, value in enumerate((identity, name, arguments)):
+            if isinstance(value, str) and value:
+                self._count(len(value))
+                held[position] = value if position == 0 else held[position] + value
 
     def usage(self, usage: Any) -> None:
         """Token counts, where they are counts."""
@@ -101,8 +112,7 @@ class _Gathered:
 
     def reply(self) -> Reply:
         calls = tuple(
-            Called(parts[0] or f"call_{index}", parts[1], parts[2])
-            for index, parts in sorted(self._calls.items())
+            Called(parts[0] or f"call_{index}", parts[1], parts[2]) for index, parts in enumerate(self._calls)
         )
         return Reply("".join(self._text), calls, self.finish, "".join(self._refusal), *self._tokens)
 
@@ -116,6 +126,13 @@ class _Gathered:
 
 def _get(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _text(value: Any) -> str:
+    """Text, or the texts of a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(_get(part, "text")) for part in value)
+    return value if isinstance(value, str) else ""
 
 
 def _whole(value: Any) -> int | None:

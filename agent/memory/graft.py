@@ -14,11 +14,18 @@ from agent.steps import Step
 
 DIGITS = 16
 
+PATIENCE = 12
+"""Structures in a row that may add next to nothing to the frontier; then others have more to give."""
+
+WORTH = 0.05
+"""Share of all that grafts added so far that one must add to count."""
+
 
 class Graft:
     """Tries pairs of a member and a lineage: the better both are placed together, the sooner.
 
-    State: the lineages, best first, and the pairs that were tried.
+    State: the lineages, best first, the pairs that were tried, what they added to the frontier's hypervolume,
+    and how many in a row added next to nothing.
     """
 
     name = "graft"
@@ -27,8 +34,12 @@ class Graft:
         state = state or {}
         self._lineages: list[Json] = list(state.get("lineages", []))
         self._tried: dict[str, None] = dict.fromkeys(state.get("tried", []))
+        self._earned = float(state.get("earned", 0.0))
+        self._vain = int(state.get("vain", 0))
 
     def ask(self, view: View, budget: int) -> Iterator[Proposal]:
+        if self._vain >= PATIENCE:
+            return
         members = view.archive.promising()
         pairs = ((m, n) for m in range(len(members)) for n in range(len(self._lineages)))
         for m, n in sorted(pairs, key=lambda pair: (sum(pair), pair)):
@@ -40,10 +51,16 @@ class Graft:
                     yield made
 
     def tell(self, told: Sequence[Told]) -> None:
-        """Nothing to learn: the archive has what became of members."""
+        for item in told:
+            self._earned += item.contribution
+            counts = item.contribution > WORTH * self._earned
+            self._vain = 0 if counts else self._vain + 1
 
     def state(self) -> Json:
-        return {"lineages": list(self._lineages), "tried": list(self._tried)}
+        return {
+            "lineages": list(self._lineages), "tried": list(self._tried), "earned": self._earned,
+            "vain": self._vain,
+        }  # fmt: skip
 
 
 def graft(view: View, member: Member, lineage: Json) -> Proposal | None:
