@@ -151,7 +151,7 @@ def steps(found: Sequence[tuple[int, float]]) -> Markup:
 def roofline(sides: Json, roofs: Json) -> Markup:
     """Every operator with products or memory traffic, before (hollow) and after, under the device's roofs."""
     kernels = [
-        (side, unit["section"], k)
+        (side, k["section"], k)
         for side in ("before", "after")
         for unit in sides[side]["units"]
         for k in unit["kernels"]

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import server.dashboard.drawings as drawings
-from server.dashboard import static
+from server.dashboard import flow, static
 from server.dashboard.words import FILTERS
 from server.problems import Refusal
 
@@ -46,7 +46,7 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     found.filters.update(FILTERS)
-    found.globals.update({"drawings": drawings, "navigation": NAVIGATION})
+    found.globals.update({"drawings": drawings, "flow": flow, "navigation": NAVIGATION})
     return found
 
 

@@ -12,14 +12,12 @@ from agent.store import SearchStore
 from agent.stored import problem_of
 from catalogue.devices import Device
 from db import Database, NotFoundError
-from evaluator.evaluate import Evaluation
 from evaluator.frontier import Point, simultaneous_gain
-from evaluator.order import ordered
-from evaluator.report import rows
 from evaluator.sweep import at_point
 from rooflang.design import Design
 from rooflang.printer import print_design
 from server.dashboard.work.operating import operating_points
+from server.dashboard.work.units import units
 
 Json = dict[str, Any]
 
@@ -63,7 +61,7 @@ def evidence(order: Json) -> Json:
 
 
 def side(problem: Problem, design: Design, point: Point) -> Json:
-    """One operating point: its kernels grouped by section, and the memory of every pool, bytes per device."""
+    """One operating point: its kernels by unit (`units.py`), and bytes per device of every pool."""
     e = at_point(design, problem.devices(design), problem.scenario, point, setting=problem.setting)
     memory = {
         pool: {
@@ -72,43 +70,7 @@ def side(problem: Problem, design: Design, point: Point) -> Json:
         }
         for pool, m in e.memory.items()
     }  # fmt: skip
-    return {"units": _units(e), "memory": memory, "microbatches": float(e.microbatches)}
-
-
-def _units(e: Evaluation) -> list[Json]:
-    """Sections in program order; a repeat stands once, with how many layers it stands for."""
-    waits = _waits(e)
-    every = enumerate(e.plan.items)
-    live = [i for i, item in every if item.layers and (not item.draft or float(e.drafted))]
-    table = rows(e)
-    found: list[Json] = []
-    for row, index in zip(table, live, strict=False):
-        item = e.plan.items[index]
-        if not found or found[-1]["section"] != row.section or found[-1]["number"] != item.unit:
-            found.append(
-                {"section": row.section, "number": item.unit, "layers": item.layers, "draft": item.draft,
-                 "kernels": []}
-            )  # fmt: skip
-        found[-1]["kernels"].append(
-            {
-                "name": row.name, "engine": row.engine, "pool": row.pool, "runs": row.runs,
-                "flops": row.flops, "bytes": sum(row.memory_bytes.values()),
-                "link_bytes": sum(row.link_bytes.values()), "seconds": row.seconds, "bound": row.bound,
-                "stream": item.stream, "waits_for": waits.get(index, []),
-            }
-        )  # fmt: skip
-    return found
-
-
-def _waits(e: Evaluation) -> dict[int, list[str]]:
-    """By kernel, the names of those that it waits for."""
-    found: dict[int, list[str]] = {}
-    for unit in ordered(e.plan):
-        for node in unit.nodes:
-            names = ["+".join(e.plan.items[unit.nodes[b].items[0]].kernel.results) for b in node.before]
-            for index in node.items:
-                found[index] = names
-    return found
+    return {"units": units(e), "memory": memory, "microbatches": float(e.microbatches)}
 
 
 def roofs(device: Device) -> Json:
