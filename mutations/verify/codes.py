@@ -76,6 +76,12 @@ CODES: Final[Mapping[str, Code]] = {
         _STATIC, "sections take inputs from where the reference takes them", "rewire the section"
     ),
     "microbatch.count": Code(_STATIC, "there is at least one micro-batch", "write microbatches 1"),
+    "placement.target": Code(
+        _STATIC, "a line of placement names a section or value", "name one of the program"
+    ),
+    "schedule.target": Code(
+        _STATIC, "a stream, prefetch or cascade names a section", "name a section of the program"
+    ),
     "fusion.section": Code(_STATIC, "a fusion names a section", "name a section of the program"),
     "fusion.value": Code(
         _STATIC, "a fusion names values of its section", "name values that the section computes"

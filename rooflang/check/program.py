@@ -12,6 +12,7 @@ from rooflang.check.graph import graph
 from rooflang.check.operators import operator
 from rooflang.check.problem import Problem
 from rooflang.check.schedule import schedule
+from rooflang.check.targets import targets
 from rooflang.check.types import types
 from rooflang.lowered import Lowered, Unit, bare, used_axes
 
@@ -25,6 +26,7 @@ def check(lowered: Lowered, numbers: bool = True) -> tuple[Problem, ...]:
         found.extend(check_unit(unit, lowered.meshes))
     found.extend(boundaries(lowered))
     found.extend(schedule(lowered))
+    found.extend(targets(lowered.design))
     if numbers:
         found.extend(_divides(lowered))
     return tuple(found)
