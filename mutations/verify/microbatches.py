@@ -18,6 +18,12 @@ def wider(trial: Trial) -> Trial:
     return Trial(sizes, steps)
 
 
+def narrower(trial: Trial) -> Trial:
+    """A wider trial's sizes as they were; its steps are left alone."""
+    dims = {**trial.sizes.dims, "B": trial.sizes.dim("B") // 3}
+    return replace(trial, sizes=replace(trial.sizes, dims=dims))
+
+
 def parts(batch: int, trial: Trial) -> tuple[tuple[int, int], ...]:
     """Two micro-batches of a batch of three units: the first takes the larger share (a split by ceiling)."""
     unit = batch // 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from time import perf_counter
+from time import thread_time
 
 from mutations.verify.cache import Cache, Results
 from mutations.verify.certificate import certificate
@@ -40,7 +40,7 @@ def verify(
     `work_formula` compares executed work with the cost formulas (None leaves that layer out). User errors
     are reasons, never exceptions.
     """
-    began = perf_counter()
+    began = thread_time()
     try:
         lowered = lower(candidate)
     except RoofLangError as error:
@@ -62,7 +62,7 @@ def verify_lowered(
     began: float | None = None,
 ) -> Verdict:
     """The same for a candidate that is already lowered."""
-    began = perf_counter() if began is None else began
+    began = thread_time() if began is None else began
     plain = _lowered_alone(reference)
     problems = check(candidate, numbers=False)
     if problems:
@@ -88,7 +88,7 @@ def verify_lowered(
     if found:
         return _refused(tuple(found), layers, began)
     chance = bound(degrees, counts)
-    milliseconds = (perf_counter() - began) * 1e3
+    milliseconds = (thread_time() - began) * 1e3
     record = certificate(
         plain, candidate, seed, changed, len(pairs), degrees, counts, chance, layers, hashes or {}
     )
@@ -114,7 +114,7 @@ def _lowered_alone(reference: Design) -> Lowered:
 
 
 def _refused(reasons: tuple[Reason, ...], layers: tuple[str, ...], began: float) -> Verdict:
-    return Verdict(False, reasons, layers, 0.0, (perf_counter() - began) * 1e3)
+    return Verdict(False, reasons, layers, 0.0, (thread_time() - began) * 1e3)
 
 
 def _sizes(reference: Lowered, candidate: Lowered) -> tuple[Reason, ...]:
@@ -170,9 +170,10 @@ def _compared(job: Job, p: Pair, count: int, cache: Cache | None) -> tuple[Reaso
 
 
 def used_meshes(unit: Unit, meshes: Meshes) -> Meshes:
-    """The meshes without axes that do not matter to the unit."""
+    """The meshes without axes that do not matter to the unit, and without pools that have no others."""
     used = used_axes(unit)
-    return tuple((pool, tuple(a for a in axes if a in used)) for pool, axes in meshes)
+    kept = ((pool, tuple(a for a in axes if a in used)) for pool, axes in meshes)
+    return tuple((pool, axes) for pool, axes in kept if axes)
 
 
 def _sized(job: Job, p: Pair) -> tuple[object, ...]:
