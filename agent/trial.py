@@ -12,7 +12,7 @@ from agent.points import Analysis, analyses, at_points, binding
 from agent.problem import Problem, settled
 from evaluator.errors import ConfigurationError
 from evaluator.frontier import Point, front
-from evaluator.sweep import sweep
+from evaluator.sweep import sweep_schedules
 from rooflang.canonical import design_hash
 from rooflang.design import Design
 from rooflang.errors import RoofLangError
@@ -143,24 +143,19 @@ def refusal(judgement: Judgement | None, design: str, text: str) -> Outcome:
 
 def _evaluate(problem: Problem, task: Task, name: str) -> Outcome:
     design, devices = task.design, problem.devices(task.design)
-    points: list[Point] = []
-    conventional: tuple[Point, ...] = ()
-    evaluated = 0
-    for count in _depths(design):  # one by one, for the memory that a sweep takes
-        grid = replace(problem.grid(), schedules=((count, design.schedule.overlap_links),))
-        swept = sweep(
-            design, devices, problem.count, problem.scenario, grid,
-            clock=problem.clock, setting=problem.setting, name=name,
-        )  # fmt: skip
-        if count == task.conventional:
-            conventional = swept.points
-        points.extend(swept.points)
-        evaluated += swept.evaluated
+    depths = _depths(design)
+    grid = replace(problem.grid(), schedules=tuple((k, design.schedule.overlap_links) for k in depths))
+    swept = sweep_schedules(
+        design, devices, problem.count, problem.scenario, grid,
+        clock=problem.clock, setting=problem.setting, name=name,
+    )  # fmt: skip
+    points = [p for found in swept for p in found.points]
+    evaluated = sum(found.evaluated for found in swept)
+    conventional = next((f.points for k, f in zip(depths, swept, strict=True) if k == task.conventional), ())
     kept = front([_rounded(p) for p in points])
     if not kept:
         detail = f"no mesh of {problem.count} devices holds the design's weights and caches at any batch"
         return Outcome("failed", ("does_not_fit",), detail, evaluated=evaluated)
-    records = [p.to_json() for p in kept]
     found = at_points(design, devices, problem.scenario, kept, problem.setting)
     broken = violation(problem, found, task.same_matrix_work)
     if broken is not None:

@@ -19,6 +19,7 @@ from evaluator.errors import ConfigurationError, UnavailableError
 from evaluator.evaluate import Evaluation, evaluate
 from evaluator.frontier import Point, pareto
 from evaluator.kinds import counted_as
+from evaluator.numeric import Value
 from evaluator.plan import plan
 from evaluator.rates import rates_for
 from evaluator.scenario import Scenario
@@ -48,6 +49,10 @@ def standard_grid(count: int) -> Grid:
     top = 8192 * count
     steps = {round(2 ** (i / 2)) for i in range(0, 60)}
     return Grid(tuple(sorted(b for b in steps if b <= top)))
+
+
+MOST_TOGETHER = 40_000
+"""Points of a structure that are evaluated at once: a few hundred arrays of so many numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,27 +172,70 @@ def sweep_contexts(
         context=float(contexts[0]) if len(contexts) == 1 else leading,
         redundant=s.redundant,
     )
-    batch, meant = s.batch, s.meant
-    all_seconds = e.seconds(clock)
+    every, fitting = _timed(e, s, clock, len(contexts))
+    return {
+        (count, context): _frontier(s, every[at], fitting[at], e.emitted, count, name)
+        for at, context in enumerate(contexts)
+        for count in counts
+    }
+
+
+def sweep_schedules(
+    design: Design,
+    devices: Mapping[str, Device],
+    count: int,
+    scenario: Scenario,
+    grid: Grid,
+    *,
+    clock: str = "overlapped",
+    setting: str = "achievable",
+    name: str = "",
+) -> tuple[Swept, ...]:
+    """The frontier under each of `grid.schedules` alone: they are evaluated together, unless that takes much
+    memory. Raises as `sweep_contexts`."""
+    s = space(design, devices, count, scenario, grid, setting)
+    if len(grid.schedules) > 1 and s.points > MOST_TOGETHER:
+        each = (replace(grid, schedules=(schedule,)) for schedule in grid.schedules)
+        return tuple(
+            sweep(design, devices, count, scenario, g, clock=clock, setting=setting, name=name) for g in each
+        )
+    e = evaluate(
+        design, devices, scenario, s.batch, axes=s.axes, microbatches=s.microbatches, overlap=s.overlap,
+        drafted=s.drafted, setting=setting, context=float(scenario.context), redundant=s.redundant,
+    )  # fmt: skip
+    (every,), (fitting,) = _timed(e, s, clock, 1)
+    found = []
+    for position in range(len(grid.schedules)):
+        own = slice(position, None, len(grid.schedules))  # replicated experts are tried with every schedule
+        part = s.scheduled(own)
+        found.append(_frontier(part, every[..., own], fitting[..., own], e.emitted, count, name))
+    return tuple(found)
+
+
+def _timed(
+    e: Evaluation, s: Space, clock: str, contexts: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """(seconds of a step, whether it may run) at every context and point of a space."""
+    seconds = e.seconds(clock)
     whole = np.broadcast_shapes(
-        np.shape(all_seconds), np.shape(e.fits), meant.shape, batch.shape, (len(contexts), 1, 1, 1, 1)
+        np.shape(seconds), np.shape(e.fits), s.meant.shape, s.batch.shape, (contexts, 1, 1, 1, 1)
     )
-    shape = whole[1:]
-    every = np.broadcast_to(all_seconds, whole)
-    fitting = np.broadcast_to(np.logical_and(e.fits, np.logical_and(meant, batch >= s.microbatches)), whole)
-    found = {}
-    for at, context in enumerate(contexts):
-        seconds, fits = every[at], fitting[at]
-        user = np.broadcast_to(e.emitted / seconds, shape)
-        for count in counts:
-            replicas = np.floor(count / s.devices)
-            gpu = np.broadcast_to(batch * replicas * e.emitted / seconds / count, shape)
-            where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
-            best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
-            configured = {**s.configured, "replicas": replicas}
-            points = _points(best, user, gpu, configured, batch, name)
-            found[count, context] = Swept(points, int(np.prod(shape)), len(where))
-    return found
+    fits = np.logical_and(e.fits, np.logical_and(s.meant, s.batch >= s.microbatches))
+    return np.broadcast_to(seconds, whole), np.broadcast_to(fits, whole)
+
+
+def _frontier(
+    s: Space, seconds: NDArray[np.float64], fits: NDArray[np.bool_], emitted: Value, count: int, name: str
+) -> Swept:
+    """The frontier of a space on a cluster."""
+    shape = seconds.shape
+    user = np.broadcast_to(emitted / seconds, shape)
+    replicas = np.floor(count / s.devices)
+    gpu = np.broadcast_to(s.batch * replicas * emitted / seconds / count, shape)
+    where = np.flatnonzero(np.logical_and(fits, replicas >= 1))
+    best = where[pareto(user.ravel()[where], gpu.ravel()[where])] if len(where) else where
+    points = _points(best, user, gpu, {**s.configured, "replicas": replicas}, s.batch, name)
+    return Swept(points, int(np.prod(shape)), len(where))
 
 
 _Grid4: TypeAlias = NDArray[np.float64]
@@ -208,6 +256,17 @@ class Space:
     overlap: _Grid4
     meant: NDArray[np.bool_]
     redundant: _Grid4
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        shapes = (a.shape for a in (*self.axes.values(), self.batch, self.drafted, self.microbatches))
+        return int(np.prod(np.broadcast_shapes(*shapes)))
+
+    def scheduled(self, part: slice) -> Space:
+        """The points of some schedules."""
+        cut = {n: getattr(self, n)[..., part] for n in ("microbatches", "overlap", "meant", "redundant")}
+        return replace(self, **cut)
 
     @property
     def configured(self) -> dict[str, _Grid4]:
