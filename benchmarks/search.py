@@ -35,7 +35,7 @@ PHASES = {
     ("loop", "_judge"): "archive",
     ("discovery", "conclude"): "conclude",
 }
-"""Phases by (file, function). The innermost one on the stack counts, but what the proposer asks for is its."""
+"""Phases by (file, function). The innermost one on the stack counts, but what a proposer asks for is its."""
 
 
 class Memory:
