@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 from rooflang.design import (
@@ -50,11 +51,12 @@ def print_design(design: Design) -> str:
     return text
 
 
-def _part(name: str, lines: list[str]) -> str:
+def _part(name: str, lines: Sequence[str]) -> str:
     return "\n".join((f"{name} {{", *(f"  {line}" if line else "" for line in lines), "}"))
 
 
-def _program(program: Program) -> list[str]:
+@lru_cache(maxsize=64)
+def _program(program: Program) -> tuple[str, ...]:
     lines = list(_dims(program))
     if program.dims and program.body and isinstance(program.body[0], Op):
         raise DesignError(
@@ -64,7 +66,7 @@ def _program(program: Program) -> list[str]:
     lines += _body(program.body)
     if program.outputs and program.body and isinstance(program.body[-1], Section | Repeat):
         lines.append("")
-    return [*lines, *(f"output {name}" for name in program.outputs)]
+    return (*lines, *(f"output {name}" for name in program.outputs))
 
 
 def _dims(program: Program) -> Iterator[str]:

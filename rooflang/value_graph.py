@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rooflang.design import Input, Op, Program, Repeat, Section, State, Statement, Weight, walk
 from rooflang.dtype import index_dim
@@ -51,8 +52,12 @@ class Graph:
     outputs: tuple[int, ...] = ()
 
 
+@lru_cache(maxsize=64)
 def value_graph(program: Program) -> Graph:
-    """Raises DesignError for a name that is used before it is defined."""
+    """The graph, which nobody may change: designs that differ in their placement share it.
+
+    Raises DesignError for a name that is used before it is defined.
+    """
     builder = _Builder(frozenset(program.sizes))
     builder.body(program.body, 0)
     builder.graph.outputs = tuple(builder.find(name, "output") for name in program.outputs)
