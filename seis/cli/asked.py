@@ -27,6 +27,7 @@ class Asked:
     setting: str = "achievable"
     chunk: int | None = None  # tokens of each prompt, in a step of prefill
     structure: str | None = None  # a conventional placement of a model, by its title
+    pools: Mapping[str, str] | None = None  # devices by pool, of a design with several
 
     @property
     def sequences(self) -> int:

@@ -58,6 +58,9 @@ def evaluate(
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=N: size of any axis of the design's own placement.")
     ] = None,
+    pool: Annotated[
+        list[str] | None, typer.Option(help="NAME=DEVICE: another kind of device for a pool of the design.")
+    ] = None,
     replicas: Annotated[int | None, typer.Option(help="Copies of the design; as many as fit.")] = None,
     microbatches: Annotated[int | None, typer.Option(help="Micro-batches per step; pp.")] = None,
     mtp: Annotated[int, typer.Option(help="Tokens drafted per step (multi-token prediction).")] = 0,
@@ -93,6 +96,7 @@ def evaluate(
         setting.value,
         None if phase is Phase.decode else min(context, CHUNK) if chunk is None else chunk,
         structure,
+        pools_of(pool or ()),
     )
     if chunk is not None and phase is Phase.decode:
         raise UsageError(
@@ -139,6 +143,19 @@ def axes_of(texts: Sequence[str]) -> dict[str, int]:
         if match is None:
             raise UsageError(f"--axis must be NAME=N with N from 1 to 999999, such as tp=8, but got {text!r}")
         found[match[1]] = int(match[2])
+    return found
+
+
+def pools_of(texts: Sequence[str]) -> dict[str, str]:
+    """Devices by pool from texts such as `experts=h20`."""
+    from seis.cli.problems import UsageError
+
+    found = {}
+    for text in texts:
+        name, _, device = text.partition("=")
+        if not name or not device:
+            raise UsageError(f"--pool must be NAME=DEVICE, such as experts=h20, but got {text!r}")
+        found[name] = device
     return found
 
 

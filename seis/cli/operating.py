@@ -51,20 +51,27 @@ class Operating:
         """Why there are no times and throughputs: figures that a device lacks; empty where there are."""
         return self.evaluation.unavailable
 
-    def costs(self, clock: str) -> Costs:
-        """Energy and money per token under a clock, idle devices counted as their pools share the replica."""
-        counts = {
+    @property
+    def ranks(self) -> dict[str, float]:
+        """Devices of a replica by pool."""
+        return {
             mesh.pool: float(prod(size for _, size in mesh.axes)) for mesh in self.design.placement.meshes
         }
-        return costs(self.devices, counts, None if self.unavailable else self.per_gpu(clock))
+
+    def costs(self, clock: str) -> Costs:
+        """Energy and money per token under a clock, idle devices counted as their pools share the replica."""
+        speed = None if self.unavailable else self.batch * self.per_user(clock) / self.count
+        return costs(self.devices, self.ranks, speed)
 
     def per_user(self, clock: str) -> float:
         """Tokens per second and user."""
         return float(self.evaluation.per_user(clock))
 
     def per_gpu(self, clock: str) -> float:
-        """Tokens per second and device of the cluster, idle devices counted."""
-        return self.batch * self.per_user(clock) / self.count
+        """Tokens per second and device of the cluster, idle devices counted; devices of further kinds count
+        by their price."""
+        counted = self.count * float(self.evaluation.devices) / sum(self.ranks.values())
+        return self.batch * self.per_user(clock) / counted
 
 
 def operate(source: Source, asked: Asked) -> Operating:
@@ -84,6 +91,10 @@ def operate(source: Source, asked: Asked) -> Operating:
     if asked.axes:
         raise UsageError(
             f"--axis must resize a design's own placement, but {source.name} has none; use --tp, --dp"
+        )
+    if asked.pools:
+        raise UsageError(
+            f"--pool must name a pool of a design's own placement, but {source.name} has none; use --device"
         )
     device = load_device(DEVICE if asked.device is None else asked.device)
     count = asked.count or COUNT
@@ -130,6 +141,13 @@ def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
             )
         sizes[name] = value
     given = {p.name: p.device if asked.device is None else asked.device for p in design.pools}
+    for name, kind in (asked.pools or {}).items():
+        if name not in given:
+            raise UsageError(
+                f"--pool must name a pool of the design ({', '.join(given)}), but {source.name} has "
+                f"no {name!r}"
+            )
+        given[name] = kind
     devices = {pool: load_device(DEVICE if name == "any" else name) for pool, name in given.items()}
     stages = sizes.get(design.placement.pipeline or "", 1)
     written = design.schedule.microbatches if asked.structure is None else stages

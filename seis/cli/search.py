@@ -40,6 +40,12 @@ def search(
     model: Annotated[str, typer.Argument(help="A model, or its unique beginning.")] = MODEL,
     device: Device = DEVICE,
     count: Count = COUNT,
+    other: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--other", help="A further kind of device for other pools, counted by price; repeatable."
+        ),
+    ] = None,
     context: Context = CONTEXT,
     structures: Annotated[int | None, typer.Option(help="Structures to try in this run.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after the round in which this passes.")] = None,
@@ -79,7 +85,7 @@ def search(
     check_picture(plot)
     problem = Problem(
         model, device, count, Scenario(context), setting.value, clock.value, seed,
-        "bf16" if kv is Kv.bf16 else "served",
+        "bf16" if kv is Kv.bf16 else "served", others=tuple(other or ()),
     )  # fmt: skip
     companion = companion_of(llm, llm_model, llm_base_url, max_tokens, max_cost, max_calls)
     chosen = _chosen(plan, proposer)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from catalogue.devices import load_device
 from catalogue.models import load_model
+from mutations.registry import rule
 from mutations.start import starting_designs
 from rooflang.canonical import design_hash
 from rooflang.parser import parse
@@ -255,3 +257,24 @@ def test_a_structure_is_named_by_its_title(seis: Seis, tmp_path: Path) -> None:
     path = tmp_path / "placed.roof"
     path.write_text(print_design(starting_designs(load_model("llama-3.1-70b"))[0]), encoding="utf-8")
     assert "leave it out" in seis("evaluate", str(path), "--structure", "TP", "--json").error["message"]
+
+
+def test_a_pool_may_run_on_devices_of_another_kind(seis: Seis, tmp_path: Path) -> None:
+    """Throughput then counts devices by their price, in those of the first pool."""
+    base = next(
+        d for d in starting_designs(load_model("gpt-oss-120b")) if d.name.endswith("TP attention + EP")
+    )
+    apart = rule("disaggregate experts")
+    path = tmp_path / "apart.roof"
+    path.write_text(print_design(apart.apply(base, apart.sites(base)[0])), encoding="utf-8")
+    asked = ("evaluate", str(path), "--device", "h100", "--axis", "dp=4", "--batch", "64", "--json")
+    pool = next(p for p in seis(*asked).document["devices"] if p != "main")
+    mixed = seis(*asked, "--pool", f"{pool}=h200").document
+    assert mixed["devices"] == {"main": "h100-sxm", pool: "h200-sxm"}
+    prices = [load_device(d).price_dollars_per_hour or 0.0 for d in ("h100", "h200")]
+    worth = mixed["count"] - 1 + prices[1] / prices[0]  # one device of the second pool
+    speed = 64 * mixed["tokens_per_second_per_user"] / worth
+    assert mixed["tokens_per_second_per_gpu"] == pytest.approx(speed)
+    for wrong, said in (("nosuch=h200", "no 'nosuch'"), ("h200", "NAME=DEVICE")):
+        assert said in seis(*asked, "--pool", wrong).error["message"]
+    assert "--device" in seis("evaluate", "gpt-oss-120b", "--pool", "main=h200", "--json").error["message"]
