@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from server.dashboard.render import refused, wants_page
 from server.methods import allowed
 from server.problems import MEDIA_TYPE, Refusal, http_refusal, refusal_of
 
@@ -36,7 +37,9 @@ def _known() -> tuple[type[Exception], ...]:
 
 
 def answer(refusal: Refusal, request: Request) -> Response:
-    """A refusal as a response."""
+    """A refusal as a response: problem details, or a page where a browser asks for one."""
+    if wants_page(request):
+        return refused(request, refusal)
     return JSONResponse(
         refusal.document(request.url.path),
         refusal.status,
@@ -51,7 +54,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
         {"field": ".".join(str(p) for p in e["loc"])[:200], "message": str(e["msg"])[:300]}
         for e in found[:20]
     ]
-    if found and found[0]["type"] == "json_invalid":
+    if found and found[0]["loc"][0] == "path" and wants_page(request):
+        code, detail = "not_found", f"a page must exist, but there is none at {request.url.path[:200]}"
+    elif found and found[0]["type"] == "json_invalid":
         code, detail = "bad_request", "a request's body must be JSON, but this is not; correct it"
     else:
         first = errors[0] if errors else {"field": "request", "message": "is not as documented"}

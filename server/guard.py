@@ -10,9 +10,11 @@ import time
 from typing import Any
 
 import structlog
+from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.dashboard.render import refused, wants_page
 from server.problems import MEDIA_TYPE, Refusal, http_refusal
 
 log = structlog.get_logger("server.requests")
@@ -74,7 +76,7 @@ class Guard:
             if status:
                 raise
             refusal = http_refusal(error) if isinstance(error, HTTPException) else error
-            await _refuse(refusal, scope, answer)
+            await _refuse(refusal, scope, receive, answer)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -130,7 +132,11 @@ class _Body:
         return HTTPException(413, f"a request's body must have at most {self._most} bytes; send less")
 
 
-async def _refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    request = Request(scope)
+    if wants_page(request):
+        await refused(request, refusal)(scope, receive, send)
+        return
     body = json.dumps(refusal.document(scope["path"])).encode()
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
     headers += [(k.lower().encode(), v.encode()) for k, v in refusal.headers.items()]

@@ -56,7 +56,7 @@ class Access:
         if not _is_public(scope["path"]):
             if caller is None:
                 if _wants_page(scope, headers):
-                    await _redirect(scope, send)
+                    await _redirect(scope, headers, send)
                     return
                 raise self._unknown(address, headers)
             needed = _needed(scope)
@@ -225,7 +225,10 @@ def _wants_page(scope: Scope, headers: dict[bytes, bytes]) -> bool:
     )
 
 
-async def _redirect(scope: Scope, send: Send) -> None:
-    place = f"/login?next={quote(scope['path'], safe='')}".encode()
+async def _redirect(scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
+    query = scope["query_string"].decode("latin-1")
+    goal = quote(scope["path"] + (f"?{query}" if query else ""), safe="")
+    ended = "ended=true&" if sessions.cookie_in(headers.get(b"cookie", b"")) else ""
+    place = f"{SIGN_IN}?{ended}next={goal}".encode()
     await send({"type": "http.response.start", "status": 303, "headers": [(b"location", place)]})
     await send({"type": "http.response.body", "body": b""})

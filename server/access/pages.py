@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -12,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from db import Token, utc_now
 from server.access import sessions
 from server.access.tokens import check_token
+from server.dashboard.render import page
 from server.services import Here
 
 router = APIRouter(include_in_schema=False)
@@ -20,9 +20,9 @@ Next = Annotated[str, Query(max_length=2000)]
 
 
 @router.get("/login")
-def login_page(next: Next = "/") -> Response:
-    """The form."""
-    return _page(next)
+def login_page(request: Request, next: Next = "/", ended: bool = False) -> Response:
+    """The form; `ended` says that there was a session."""
+    return _page(request, next, ended=ended)
 
 
 @router.post("/login")
@@ -41,7 +41,7 @@ async def login(request: Request, here: Here) -> Response:
     session = await run_in_threadpool(signed_in)
     if session is None:
         here.metrics.refused.inc()
-        return _page(goal, "This token is not valid. It may have run out or been revoked.", 401)
+        return _page(request, goal, "This token is not valid. It may have run out or been revoked.", 401)
     cookie = sessions.set_cookie(session, here.settings.session_hours, _secure(request, here))
     return Response(status_code=303, headers={"Location": local(goal), "Set-Cookie": cookie})
 
@@ -66,16 +66,6 @@ def _secure(request: Request, here: Here) -> bool:
     return here.settings.https or request.url.scheme == "https"
 
 
-def _page(goal: str, problem: str = "", status: int = 200) -> Response:
-    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
-    return Response(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>SEIS: sign in</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/api/style.css">'
-        f"</head><body><main><h1>SEIS</h1>{said}"
-        '<form method="post" action="/login"><p><label for="token">Token</label> '
-        '<input id="token" name="token" type="password" autocomplete="current-password" required '
-        f'maxlength="200"><input type="hidden" name="next" value="{escape(local(goal), quote=True)}"> '
-        "<button>Sign in</button></p></form>"
-        "<p>A token is made on the server with <code>seis token create</code>.</p></main></body></html>",
-        status, media_type="text/html; charset=utf-8",
-    )  # fmt: skip
+def _page(request: Request, goal: str, problem: str = "", status: int = 200, ended: bool = False) -> Response:
+    data = {"problem": problem, "goal": local(goal), "ended": ended}
+    return page(request, "login.html", data, here="", title="Sign in", status=status)

@@ -104,9 +104,28 @@ def address(request: Request) -> Any:
     return changed
 
 
-def refused(request: Request, refusal: Refusal, here: str = "") -> Response:
+def wants_page(request: Request) -> bool:
+    """Whether a refusal is to be a page: a browser asks for one, and not for the API."""
+    accept = request.headers.get("accept", "")
+    return "text/html" in accept and not wants_json(request) and not request.url.path.startswith("/api/")
+
+
+def refused(request: Request, refusal: Refusal) -> Response:
     """A refusal as a page, with what to do."""
-    return page(
-        request, "refusal.html", {"problem": refusal.document(request.url.path)}, here=here,
-        title=refusal.document()["title"], status=refusal.status,
+    problem = refusal.document(request.url.path)
+    folder = "/" + request.url.path.split("/")[1]
+    here = next((key for place, _, key in NAVIGATION if place == folder), "")
+    found = page(
+        request, "refusal.html", {"problem": problem}, here=here, title=problem["title"],
+        status=refusal.status,
+        view={"name": getattr(request.state, "request_id", ""), "goal": _goal(request)},
     )  # fmt: skip
+    found.headers.update(refusal.headers)
+    return found
+
+
+def _goal(request: Request) -> str:
+    """Where to go on after signing in: the page that was asked for, or the one that a form was on."""
+    if request.method == "GET":
+        return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return "/"

@@ -12,7 +12,6 @@ from fastapi.testclient import TestClient
 
 from db import DatabaseError
 from server.app import create_app
-from server.dashboard.pages.gap import pasted
 from server.settings import Settings
 
 PLACES = (
@@ -88,19 +87,81 @@ def test_a_database_that_does_not_answer_is_said_in_words(
     assert client.get("/jobs?format=json").json()["code"] == "database"
 
 
+HTML = {"Accept": "text/html"}
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        '{"model": "gpt-oss-120b", "hw": "h200-sxm", "tput_per_gpu": 2400, "conc": 256,'
-        '"isl": 8192, "osl": 1024}',
-        "model: gpt-oss-120b\nhw: h200-sxm\ntput_per_gpu: 2400\nconc: 256\nisl = 8192\nosl = 1024",
-        "model,hw,tput_per_gpu,conc,isl,osl\ngpt-oss-120b,h200-sxm,2400,256,8192,1024",
-    ],
-)
-def test_a_measurement_is_read_however_it_is_pasted(text: str) -> None:
-    found, unread = pasted(text)
-    assert found == {
-        "model": "gpt-oss-120b", "device": "h200-sxm", "throughput": "2400", "batch": "256",
-        "context": "8704",
+    "place",
+    ["/nowhere", "/jobs/" + "0" * 32, "/jobs/none", "/searches/abcdef", "/discoveries/abcdef/abcdef",
+     "/models/none-such", "/devices/none-such", "/schedules?edit=" + "0" * 32],
+)  # fmt: skip
+def test_what_is_not_there_is_a_page_for_browsers_and_a_problem_for_programs(
+    client: TestClient, place: str
+) -> None:
+    page = client.get(place, headers=HTML)
+    assert page.status_code in (404, 422)
+    assert 'aria-label="Main"' in page.text
+    assert page.headers["x-request-id"] in page.text
+    problem = client.get(place)
+    assert problem.headers["content-type"] == "application/problem+json"
+    assert problem.json()["what_to_do"]
+    assert client.get("/api/v1/nowhere", headers=HTML).json()["code"] == "not_found"
+
+
+def test_a_session_that_ended_leads_to_a_page_that_says_so_and_goes_on(tmp_path: Path) -> None:
+    settings = Settings(
+        database=str(tmp_path / "seis.db"), coordinator=False, first_job=False, require_tokens=True,
+        _env_file=None,
+    )  # fmt: skip
+    with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
+        client.cookies.set("seis_session", "f" * 64)
+        page = client.get("/discoveries?model=x&gain=5", headers=HTML)
+        assert "Your session has ended" in page.text
+        assert 'value="/discoveries?model=x&amp;gain=5"' in page.text
+        refused = client.post("/jobs/" + "0" * 32 + "/pause", headers=HTML)
+        assert refused.status_code == 401
+        assert "/login?next=" in refused.text
+
+
+def test_a_schedule_is_planned_changed_and_removed_by_forms(client: TestClient) -> None:
+    form = {
+        "name": "nightly", "cron": "30 2 * * *", "timezone": "Europe/Berlin", "start": "22:00",
+        "end": "06:00", "models": "llama-3.1-8b", "device": "h100-sxm", "count": "8", "structures": "50",
     }  # fmt: skip
-    assert not unread
+    wrong = {**form, "cron": "30 2 * *", "count": "many", "timezone": "Mars/Base"}
+    said = client.post("/schedules/check", data=wrong).json()
+    assert set(said["errors"]) == {"timezone", "count"}
+    said = client.post("/schedules/check", data=form).json()
+    assert not said["errors"]
+    assert len(said["fires"]) == 5
+    page = client.post("/schedules", data=wrong)
+    assert page.status_code == 422
+    assert "Devices must be a whole number" in page.text
+    assert client.post("/schedules", data=form, follow_redirects=False).status_code == 303
+    (made,) = client.get("/schedules?format=json").json()["schedules"]
+    body = {
+        "name": "nightly", "cron": "30 2 * * *", "timezone": "Europe/Berlin", "grace_seconds": 77,
+        "job": {"model": "llama-3.1-8b", "device": "h100-sxm", "count": 8, "seed": 5},
+    }  # fmt: skip
+    assert client.put(f"/api/v1/schedules/{made['id']}", json=body).status_code == 200
+    page = client.get(f"/schedules?edit={made['id']}").text
+    assert 'value="Europe/Berlin"' in page
+    client.post(f"/schedules/{made['id']}/edit", data={**form, "name": "weekly", "cron": "0 3 * * SUN"})
+    (found,) = client.get("/schedules?format=json").json()["schedules"]
+    assert (found["id"], found["name"], found["cron"]) == (made["id"], "weekly", "0 3 * * SUN")
+    assert found["grace_seconds"] == 77  # what the form does not show stays
+    assert found["jobs"][0]["request"]["seed"] == 5
+    assert found["jobs"][0]["request"]["budget"]["structures"] == 50
+    client.post(f"/schedules/{made['id']}/remove")
+    assert client.get("/schedules?format=json").json()["schedules"] == []
+
+
+def test_what_was_pasted_is_shown_and_its_columns_can_be_chosen(client: TestClient) -> None:
+    text = "who,hw,num_gpus,model,mystery,conc,isl,osl\na,h200-sxm,8,gpt-oss-120b,2400,256,8192,1024"
+    found = client.get("/gap", params={"paste": text, "format": "json"}).json()
+    assert found["pasted"]["missing"] == ["output tokens/s per device"]
+    assert not found["values"]["throughput"]
+    chosen = {"paste": text, "as": ["mystery:throughput", "who:"]}
+    page = client.get("/gap", params=chosen, headers=HTML).text
+    assert '<option value="mystery:throughput" selected>' in page
+    assert 'name="throughput" value="2400"' in page

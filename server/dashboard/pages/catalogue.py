@@ -14,7 +14,6 @@ from catalogue.devices.device import LABELS
 from catalogue.models import describe, model_names
 from catalogue.systems import load_system, system_names
 from server.dashboard.desk import AtDesk
-from server.dashboard.pages.common import shown
 from server.dashboard.render import page
 from server.names import device_name, model_name
 from server.work.models import figures
@@ -25,7 +24,6 @@ UNITS = {"bytes_per_second": "B/s", "flops_per_second": "FLOP/s", "exp_per_secon
 
 
 @router.get("/models")
-@shown("models")
 async def model_list(request: Request, at: AtDesk) -> Response:
     """Every catalogued model with its source."""
     rows = await run_in_threadpool(_models)
@@ -33,7 +31,6 @@ async def model_list(request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/models/{name}")
-@shown("models")
 async def model_page(name: str, request: Request, at: AtDesk) -> Response:
     """What a model counts."""
     full = model_name(name)
@@ -43,7 +40,6 @@ async def model_page(name: str, request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/devices")
-@shown("devices")
 async def device_list(request: Request, at: AtDesk) -> Response:
     """Devices and systems with their main limits."""
     rows, systems = await run_in_threadpool(_devices)
@@ -51,7 +47,6 @@ async def device_list(request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/devices/{name}")
-@shown("devices")
 async def device_page(name: str, request: Request, at: AtDesk) -> Response:
     """Every figure with its source; what is not known, and why."""
     data = await run_in_threadpool(_device, device_name(name))

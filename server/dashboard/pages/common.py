@@ -1,38 +1,10 @@
-"""What the pages share: forms, and refusals shown as pages."""
+"""What the pages with forms share."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import wraps
-from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Request, Response
-
-from server.dashboard.render import refused, wants_json
-from server.problems import refusal_of
-
-Page = TypeVar("Page", bound=Callable[..., Awaitable[Response]])
-
-
-def shown(here: str) -> Callable[[Page], Page]:
-    """A page whose refusals are pages too; callers that ask for JSON get problem details."""
-
-    def around(function: Page) -> Page:
-        @wraps(function)
-        async def page(*args: Any, **kwargs: Any) -> Response:
-            request: Request = kwargs["request"]
-            try:
-                return await function(*args, **kwargs)
-            except Exception as error:
-                refusal = refusal_of(error)
-                if refusal is None or wants_json(request):
-                    raise
-                return refused(request, refusal, here)
-
-        return page  # type: ignore[return-value]
-
-    return around
 
 
 async def fields(request: Request) -> dict[str, str]:

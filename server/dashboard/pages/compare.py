@@ -12,7 +12,6 @@ from agent.versions import evaluator_version
 from catalogue.devices import device_names
 from catalogue.models import model_names
 from server.dashboard.desk import AtDesk
-from server.dashboard.pages.common import shown
 from server.dashboard.render import page, wants_json
 from server.dashboard.work.comparisons import compared
 from server.names import device_name, model_name
@@ -28,7 +27,6 @@ Many = Annotated[list[str] | None, Query(max_length=40)]
 
 
 @router.get("/compare")
-@shown("compare")
 async def compare_page(
     request: Request,
     at: AtDesk,

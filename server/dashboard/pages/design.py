@@ -14,7 +14,6 @@ from mutations.registry import rules
 from server.dashboard.desk import AtDesk, Desk
 from server.dashboard.differences import side_by_side
 from server.dashboard.frontiers import overview
-from server.dashboard.pages.common import shown
 from server.dashboard.render import page, wants_json
 from server.dashboard.work.evidence import evidence
 from server.dashboard.work.replays import again
@@ -26,7 +25,6 @@ Structure = Annotated[str, Path(pattern=r"^[0-9a-f]{4,64}$")]
 
 
 @router.get("/discoveries/{search_id}/{structure}")
-@shown("discoveries")
 async def design_page(
     search_id: SearchId,
     structure: Structure,
@@ -59,7 +57,6 @@ async def design_page(
 
 
 @router.post("/discoveries/{search_id}/{structure}/replay")
-@shown("discoveries")
 async def replay_certificate(
     search_id: SearchId, structure: Structure, request: Request, at: AtDesk
 ) -> Response:
@@ -75,7 +72,6 @@ async def replay_certificate(
 
 
 @router.get("/discoveries/{search_id}/{structure}/text")
-@shown("discoveries")
 async def design_text(search_id: SearchId, structure: Structure, request: Request, at: AtDesk) -> Response:
     """The RoofLang text as a file."""
     record = await run_in_threadpool(at.database.get_design, structure)

@@ -12,7 +12,6 @@ from evaluator.frontier import simultaneous_gain
 from server.dashboard.desk import AtDesk, Desk
 from server.dashboard.found import SORTS, discoveries
 from server.dashboard.history import X, Y
-from server.dashboard.pages.common import shown
 from server.dashboard.render import page
 from server.problems import Refusal
 
@@ -22,7 +21,6 @@ MOST = 6
 
 
 @router.get("/discoveries")
-@shown("discoveries")
 async def discovery_list(
     request: Request,
     at: AtDesk,
@@ -60,7 +58,6 @@ async def discovery_list(
 
 
 @router.get("/discoveries/compare")
-@shown("discoveries")
 async def side_by_side(
     request: Request, at: AtDesk, design: Annotated[list[str] | None, Query(max_length=MOST + 1)] = None
 ) -> Response:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from agent.versions import evaluator_version
 from catalogue.devices import device_names
 from catalogue.models import model_names
 from catalogue.systems import system_names
 from server.dashboard.desk import AtDesk
-from server.dashboard.pages.common import shown
+from server.dashboard.measurement import MOST_ROWS, TARGETS, Understood, rows, understand
 from server.dashboard.render import page, wants_json
 from server.dashboard.work.gaps import gap
 from server.names import device_name, model_name
@@ -24,31 +22,28 @@ FIELDS = {
     "model": "", "device": "", "count": "8", "throughput": "", "batch": "", "interactivity": "",
     "context": "8192", "drafted": "0", "precision": "", "paste": "",
 }  # fmt: skip
-ALIASES = {
-    "model": "model", "model_name": "model", "hw": "device", "hardware": "device", "device": "device",
-    "gpu": "device", "accelerator": "device", "count": "count", "gpus": "count", "num_gpus": "count",
-    "n_gpus": "count", "devices": "count", "tput_per_gpu": "throughput", "throughput_per_gpu": "throughput",
-    "output_tput_per_gpu": "throughput", "throughput": "throughput",
-    "tokens_per_second_per_gpu": "throughput",
-    "batch": "batch", "concurrency": "batch", "conc": "batch", "max_concurrency": "batch",
-    "interactivity": "interactivity", "intvty": "interactivity",
-    "tokens_per_second_per_user": "interactivity",
-    "median_intvty": "interactivity", "context": "context", "context_tokens": "context",
-    "drafted": "drafted", "mtp": "drafted", "num_speculative_tokens": "drafted", "precision": "precision",
-}  # fmt: skip
+NEEDED = (
+    (("model",), "the model"), (("device",), "the device"), (("count",), "how many devices ran"),
+    (("throughput",), "output tokens/s per device"),
+    (("batch", "interactivity"), "sequences in flight or tokens/s per user"), (("context",), "the context"),
+)  # fmt: skip
 PRECISIONS = ("", "fp8", "nvfp4", "mxfp4")
 
 
 @router.get("/gap")
-@shown("gap")
-async def gap_page(request: Request, at: AtDesk) -> Response:
-    """The form and, where a run is given, its gap; everything is in the address."""
+async def gap_page(
+    request: Request, at: AtDesk, row: Annotated[int, Query(ge=0, le=MOST_ROWS)] = 0
+) -> Response:
+    """The form and, where a run is given, its gap; everything is in the address.
+
+    Of a pasted measurement, `row` chooses one of several, and `as` (`column:target`) what a column is.
+    """
     given = {k: v.strip()[:20_000] for k, v in request.query_params.items() if k in FIELDS}
     values = {**FIELDS, **given}
-    unread: list[str] = []
-    if values["paste"]:
-        found, unread = pasted(values["paste"])
-        values = {**values, **found, "paste": ""}
+    paste, pasted = given.get("paste", ""), None
+    if paste:
+        pasted = _pasted(paste, row, request.query_params.getlist("as"))
+        values = {**FIELDS, **pasted["values"]}
     asked = bool(values["throughput"])
     order, wrong = read(values) if asked else ({}, {})
     answer = None
@@ -56,51 +51,31 @@ async def gap_page(request: Request, at: AtDesk) -> Response:
         key = ("gap", tuple(sorted(order.items())), evaluator_version())
         answer = await at.work(key, gap, order, 60.0 if wants_json(request) else 2.0)
     data: dict[str, Any] = {
-        "values": values, "errors": wrong, "unread": unread,
+        "values": values, "errors": wrong, "pasted": pasted,
         "state": answer.state if answer else "", "result": answer.value if answer else None,
         "problem": answer.problem if answer else None,
     }  # fmt: skip
     view = {
         "models": list(model_names()), "devices": sorted((*device_names(), *system_names())),
-        "precisions": PRECISIONS, "pending": bool(answer and answer.state == "pending"),
+        "precisions": PRECISIONS, "targets": TARGETS, "pending": bool(answer and answer.state == "pending"),
     }  # fmt: skip
     return page(request, "gap.html", data, here="gap", title="Gap", view=view)
 
 
-def pasted(text: str) -> tuple[dict[str, str], list[str]]:
-    """Fields from JSON, `name: value` lines, or two lines of CSV; and names that say nothing here."""
-    pairs: dict[str, Any] = {}
-    try:
-        found = json.loads(text)
-        found = found[0] if isinstance(found, list) and found else found
-        pairs = dict(found) if isinstance(found, dict) else {}
-    except ValueError:
-        lines = [line for line in text.splitlines() if line.strip()]
-        if len(lines) >= 2 and all(re.search(r"[,\t]", line) for line in lines[:2]):
-            split = "\t" if "\t" in lines[0] else ","
-            pairs = dict(zip(lines[0].split(split), lines[1].split(split), strict=False))
-        else:
-            for line in lines:
-                name, mark, value = re.sub(r"\s*[=:]\s*|\t", "\0", line, count=1).partition("\0")
-                if mark:
-                    pairs[name] = value
-    values: dict[str, str] = {}
-    unread = []
-    for name, value in pairs.items():
-        plain = re.sub(r"[^a-z0-9]+", "_", str(name).lower().replace("/", "_per_")).strip("_")
-        target = ALIASES.get(plain)
-        if target is None or value in (None, "") or isinstance(value, dict | list):
-            unread.append(str(name)[:60])
-        else:
-            values.setdefault(target, str(value).strip().strip('"'))
-    isl, osl = (next((pairs[k] for k in pairs if str(k).lower() == n), None) for n in ("isl", "osl"))
-    if isl is not None and osl is not None and "context" not in values:
-        try:
-            values["context"] = str(int(float(isl)) + int(float(osl)) // 2)
-            unread = [u for u in unread if u.lower() not in ("isl", "osl")]
-        except ValueError:
-            pass
-    return values, unread
+def _pasted(text: str, row: int, chosen: list[str]) -> dict[str, Any]:
+    """What was pasted: its rows, one of them by column with what it was taken as, and fields."""
+    found = rows(text)
+    at = min(row, len(found) - 1)
+    targets = dict(c.rpartition(":")[::2] for c in chosen[:100] if c.rpartition(":")[2] in TARGETS)
+    understood = understand(found[at], targets) if found else Understood()
+    values = {k: v for k, v in understood.values.items() if k != "precision" or v in PRECISIONS}
+    return {
+        "text": text, "values": values, "columns": understood.columns, "notes": understood.notes,
+        "row": max(0, at), "rows": [" · ".join(list(r.values())[:5])[:90] for r in found],
+        "missing": [
+            label for names, label in NEEDED if not any(n in values for n in names)
+        ],
+    }  # fmt: skip
 
 
 def read(values: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:

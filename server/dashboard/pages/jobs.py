@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from server.api.jobs import accepted, ask
 from server.api.jobs import shown as job_json
 from server.dashboard.desk import AtDesk, Desk
-from server.dashboard.pages.common import see, shown
+from server.dashboard.pages.common import see
 from server.dashboard.pages.searches import search_data
 from server.dashboard.render import page
 from server.jobs.request import Stored
@@ -25,7 +25,6 @@ PAGE = 50
 
 
 @router.get("/jobs")
-@shown("jobs")
 async def job_list(
     request: Request, at: AtDesk, state: str = "", start: Annotated[int, Query(ge=0, le=100_000)] = 0
 ) -> Response:
@@ -43,7 +42,6 @@ async def job_list(
 
 
 @router.get("/jobs/{job_id}")
-@shown("jobs")
 async def job_page(job_id: Id, request: Request, at: AtDesk) -> Response:
     """One job: its frontier, what it spent, who proposed, what was refused; and its buttons."""
     data = await run_in_threadpool(_job, at, job_id)
@@ -62,7 +60,6 @@ def _job(at: Desk, job_id: str) -> dict[str, Any]:
 
 
 @router.post("/jobs/{job_id}/{wish}")
-@shown("jobs")
 async def job_wish(job_id: Id, wish: str, request: Request, at: AtDesk) -> Response:
     """Pause, resume, cancel or submit again."""
 

@@ -16,7 +16,7 @@ from catalogue.models import model_names
 from catalogue.systems import system_names
 from db import Database
 from server.dashboard.desk import AtDesk, Desk
-from server.dashboard.pages.common import fields, see, shown
+from server.dashboard.pages.common import fields, see
 from server.dashboard.render import page, wants_json
 from server.dashboard.words import seconds
 from server.jobs.request import JobRequest
@@ -42,7 +42,6 @@ NUMBERS = {
 
 
 @router.get("/new")
-@shown("new")
 async def new_search(request: Request, at: AtDesk) -> Response:
     """The form; its fields can be given in the address."""
     given = {k: v for k, v in request.query_params.items() if k in DEFAULTS}
@@ -52,7 +51,6 @@ async def new_search(request: Request, at: AtDesk) -> Response:
 
 
 @router.post("/new")
-@shown("new")
 async def submit_search(request: Request, at: AtDesk) -> Response:
     """Submit, or show the form again with what is wrong."""
     values = {**DEFAULTS, **{k: v for k, v in (await fields(request)).items() if k in DEFAULTS}}
@@ -72,7 +70,6 @@ async def submit_search(request: Request, at: AtDesk) -> Response:
 
 
 @router.post("/new/check")
-@shown("new")
 async def check_search(request: Request, at: AtDesk) -> Response:
     """What is wrong with the fields so far, and how long the search would take."""
     values = {**DEFAULTS, **{k: v for k, v in (await fields(request)).items() if k in DEFAULTS}}

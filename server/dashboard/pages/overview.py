@@ -11,7 +11,6 @@ from db import utc_now
 from server.api.jobs import shown as job_json
 from server.dashboard.desk import AtDesk, Desk
 from server.dashboard.found import discoveries
-from server.dashboard.pages.common import shown
 from server.dashboard.render import page
 from server.schedules.routes import shown as schedule_json
 
@@ -19,7 +18,6 @@ router = APIRouter()
 
 
 @router.get("/")
-@shown("overview")
 async def overview(request: Request, at: AtDesk) -> Response:
     """Running and waiting jobs, last discoveries, next runs."""
     data = await run_in_threadpool(_data, at)

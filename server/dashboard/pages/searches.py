@@ -16,7 +16,6 @@ from server.api.searches import shown as search_json
 from server.dashboard.desk import AtDesk, Desk
 from server.dashboard.frontiers import columns, overview
 from server.dashboard.history import X, Y
-from server.dashboard.pages.common import shown
 from server.dashboard.render import page
 from server.dashboard.work.bounds import bound
 from server.problems import Refusal
@@ -57,7 +56,6 @@ def search_data(at: Desk, search: Search) -> dict[str, Any]:
 
 
 @router.get("/searches/{search_id}")
-@shown("jobs")
 async def search_page(search_id: Id, request: Request, at: AtDesk) -> Response:
     """A search, whoever ran it."""
     data = await run_in_threadpool(lambda: {"search": search_data(at, at.database.get_search(search_id))})
@@ -67,7 +65,6 @@ async def search_page(search_id: Id, request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/searches/{search_id}/points")
-@shown("jobs")
 async def points(search_id: Id, request: Request, at: AtDesk) -> Response:
     """All points as binary columns; 304 where nothing is new."""
 
@@ -88,7 +85,6 @@ async def points(search_id: Id, request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/searches/{search_id}/points/{index}")
-@shown("jobs")
 async def point(search_id: Id, index: int, request: Request, at: AtDesk) -> Response:
     """One point in full."""
 
@@ -110,7 +106,6 @@ async def point(search_id: Id, index: int, request: Request, at: AtDesk) -> Resp
 
 
 @router.get("/searches/{search_id}/bound")
-@shown("jobs")
 async def limit_curve(search_id: Id, request: Request, at: AtDesk) -> Response:
     """The bound above every design of this model on this cluster; 202 while it is computed."""
     search = await run_in_threadpool(at.database.get_search, search_id)
@@ -124,7 +119,6 @@ async def limit_curve(search_id: Id, request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/searches/{search_id}/frontier.csv")
-@shown("jobs")
 async def as_csv(search_id: Id, request: Request, at: AtDesk) -> Response:
     """Both frontiers as a table."""
 

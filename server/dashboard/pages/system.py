@@ -13,7 +13,7 @@ from db.revisions import HEAD
 from server.access.routes import TokenIn, add_token
 from server.access.routes import shown as token_json
 from server.dashboard.desk import AtDesk, Desk
-from server.dashboard.pages.common import fields, see, shown
+from server.dashboard.pages.common import fields, see
 from server.dashboard.render import page, wants_json
 from server.problems import Refusal
 from server.settings import Settings
@@ -24,7 +24,6 @@ TokenId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$")]
 
 
 @router.get("/validation")
-@shown("validation")
 async def validation_page(request: Request, at: AtDesk) -> Response:
     """Published measurements against their bounds."""
     patience = 60.0 if wants_json(request) else 0.9
@@ -37,7 +36,6 @@ async def validation_page(request: Request, at: AtDesk) -> Response:
 
 
 @router.get("/settings")
-@shown("settings")
 async def settings_page(request: Request, at: AtDesk) -> Response:
     """How this server is set up, its versions, and its tokens; secrets are not shown."""
     data = await run_in_threadpool(_settings, at)
@@ -45,7 +43,6 @@ async def settings_page(request: Request, at: AtDesk) -> Response:
 
 
 @router.post("/settings/tokens")
-@shown("settings")
 async def make_token(request: Request, at: AtDesk) -> Response:
     """A new token, whose text is shown this once."""
     given = await fields(request)
@@ -65,7 +62,6 @@ async def make_token(request: Request, at: AtDesk) -> Response:
 
 
 @router.post("/settings/tokens/{token_id}/revoke")
-@shown("settings")
 async def end_token(token_id: TokenId, request: Request, at: AtDesk) -> Response:
     """End a token and its sessions at once."""
     await run_in_threadpool(at.database.revoke_token, token_id)

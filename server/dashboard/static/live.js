@@ -27,6 +27,10 @@ async function refresh() {
     const place = new URL(location.href);
     place.searchParams.set("part", "live");
     const answer = await fetch(place, { headers: { Accept: "text/html" } });
+    if (answer.redirected) {
+      say("Your session has ended; load the page to sign in", "off");
+      return;
+    }
     if (!answer.ok) throw new Error(String(answer.status));
     replace(new DOMParser().parseFromString(await answer.text(), "text/html"));
     say("Live", "on");
