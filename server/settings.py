@@ -81,10 +81,25 @@ class Settings(BaseSettings):
     )
     job_days: float = Field(0.0, ge=0, description="Days after which ended jobs are removed; 0 keeps them.")
     run_days: float = Field(400.0, ge=0, description="Days after which runs and reports are; 0 keeps them.")
+    llm_model: str = Field("", description="Language model of jobs that name the proposer `llm`.")
+    llm_base_url: str = Field("", description="Its endpoint; empty for OpenAI's own.")
+    llm_api_key: SecretStr | None = Field(None, description="Its key.")
+    llm_prices: str = Field("", description="A file of prices of models.")
+    llm_day_tokens: int | None = Field(None, ge=0, description="Its tokens in a day (UTC), over all jobs.")
+    llm_day_cost: float | None = Field(None, ge=0, description="Dollars for it in a day.")
+    llm_day_calls: int | None = Field(None, ge=0, description="Calls of it in a day.")
+    llm_day_seconds: float | None = Field(None, ge=0, description="Seconds of waiting for it in a day.")
+    llm_context_tokens: int = Field(131_072, ge=1, description="Tokens that it can read.")
+    llm_max_output_tokens: int = Field(4096, ge=1, description="Tokens that it may write at once.")
+    llm_turns: int = Field(16, ge=1, description="Answers that it is asked for per round.")
+    llm_stream: bool = Field(True, description="Whether answers are asked for in pieces.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     log_format: Literal["console", "json"] = Field("console", description="Lines for people, or JSON.")
 
-    @field_validator("webhook_url", "webhook_secret", mode="before")
+    @field_validator(
+        "webhook_url", "webhook_secret", "llm_api_key", "llm_day_tokens", "llm_day_cost", "llm_day_calls",
+        "llm_day_seconds", mode="before",
+    )  # fmt: skip
     @classmethod
     def _given(cls, value: object) -> object:
         return None if value == "" else value
@@ -123,6 +138,17 @@ class Settings(BaseSettings):
     def redis(self) -> str:
         """The URL of Redis, with its password; empty if there is none."""
         return self.redis_url.get_secret_value() if self.redis_url else ""
+
+    @property
+    def language_model(self) -> dict[str, str]:
+        """What is set of the language model, as its variables; with the key."""
+        found: dict[str, str] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name.startswith("llm_") and value not in (None, ""):
+                value = value.get_secret_value() if isinstance(value, SecretStr) else value
+                found[f"SEIS_{name.upper()}"] = str(int(value) if isinstance(value, bool) else value)
+        return found
 
     @property
     def loopback(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent.companion import Running
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 
 class LlmCompanion:
-    """Asks the endpoint of its settings. `ends` says why it did not answer, by reason."""
+    """Asks the endpoint of its settings. `ends` says why it did not answer, by reason.
+
+    `heard` is called for every reason. With `since`, what the search spent before that time does not count
+    against its budget.
+    """
 
     def __init__(
         self,
@@ -34,11 +39,15 @@ class LlmCompanion:
         attempt: Attempt | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[Callable[[], bool], float], None] = sleep_unless,
+        since: datetime | None = None,
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._attempt = attempt or EndpointAttempt(settings, clock)
         self._clock = clock
         self._sleep = sleep
+        self._since = since
+        self._heard = heard
         self.ends: dict[str, str] = {}
 
     def public(self) -> Json:
@@ -57,10 +66,11 @@ class LlmCompanion:
             if end.reason not in ANSWERED and end.reason not in self.ends:
                 self.ends[end.reason] = end.message
                 base.record_event("llm", search_id, {"reason": end.reason, "message": end.message})
+                self._heard()
 
         known = base.find_capabilities(settings.base_url, settings.model)
         caller = Caller(
-            settings, Ledger(base, search_id, settings), self._attempt,
+            settings, Ledger(base, search_id, settings, self._since), self._attempt,
             capabilities=Capabilities.from_json(dict(known) if known else None), remember=remember,
             stop=running.stop, clock=self._clock, sleep=self._sleep,
         )  # fmt: skip

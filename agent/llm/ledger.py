@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent.llm.reply import UNCHARGED, Json, Reply
@@ -18,10 +18,16 @@ MESSAGE_TOKENS = 16
 
 
 class Ledger:
-    """What the calls of one search, and of this day, have used. Raises db.DatabaseError."""
+    """What the calls of one search (`since` a time, if given), and of this day, have used.
 
-    def __init__(self, database: db.Database, search_id: str, settings: Settings) -> None:
+    Raises db.DatabaseError.
+    """
+
+    def __init__(
+        self, database: db.Database, search_id: str, settings: Settings, since: datetime | None = None
+    ) -> None:
         self._database = database
+        self._since = since
         self._search_id = search_id
         self._settings = settings
 
@@ -37,7 +43,7 @@ class Ledger:
         cost = s.price.of(prompt, output) if s.price else None
         today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
         with self._database.transaction() as tx:
-            own = tx.model_spending(search_id=self._search_id)
+            own = tx.model_spending(search_id=self._search_id, since=self._since)
             day = tx.model_spending(since=today)
             why = _exceeds(s.limits, own, day, prompt + output, cost)
             if why:
@@ -66,10 +72,6 @@ class Ledger:
             number, outcome, prompt_tokens=prompt, output_tokens=output, reasoning_tokens=reasoning,
             cost=price.of(prompt, output) if price else None, seconds=seconds,
         )  # fmt: skip
-
-    def spent(self) -> Json:
-        """What the calls of this search used so far."""
-        return asdict(self._database.model_spending(search_id=self._search_id))
 
 
 def worst_prompt(request: Json) -> int:

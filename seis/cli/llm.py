@@ -58,24 +58,10 @@ def companion_of(
 
 
 def spending(database: db.Database, search_id: str, companion: LlmCompanion | None) -> dict[str, Any] | None:
-    """The key `llm` of `seis search --json`: over the whole search, and why this run was not answered."""
-    if companion is None:
-        return None
-    spent = database.model_spending(search_id=search_id)
-    proposed = [c for c in database.list_candidates(search_id) if c.proposer == "llm"]
-    return {
-        "model": companion.public()["model"],
-        "base_url": companion.public()["base_url"],
-        "calls": spent.calls,
-        "prompt_tokens": spent.prompt_tokens,
-        "output_tokens": spent.output_tokens,
-        "reasoning_tokens": spent.reasoning_tokens,
-        "dollars": None if spent.unpriced_calls else spent.cost,
-        "seconds": spent.seconds,
-        "proposed": len(proposed),
-        "accepted": sum(c.status == "accepted" for c in proposed),
-        "unanswered": companion.ends,
-    }
+    """The key `llm` of `seis search --json`; nothing where no model was asked."""
+    from agent.llm.spending import spending as found
+
+    return None if companion is None else found(database, search_id, companion)
 
 
 def sentence_of(spent: dict[str, Any]) -> str:

@@ -19,6 +19,13 @@ router = APIRouter(tags=["jobs"])
 Id = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$", description="A job's identifier.")]
 
 
+class LanguageOut(BaseModel):
+    """The language model of a job; where it does not answer, the other proposers go on without it."""
+
+    model: str
+    unanswered: dict[str, str] = Field(description="Why it does not answer: a code, and a sentence.")
+
+
 class ProgressOut(BaseModel):
     """How far a search is; counts are of the whole search, seconds of the run."""
 
@@ -33,6 +40,7 @@ class ProgressOut(BaseModel):
     best_gain: float
     seconds: float
     remaining_seconds: float | None
+    llm: LanguageOut | None = Field(None, description="Null where the job asks no language model.")
 
 
 class JobOut(BaseModel):

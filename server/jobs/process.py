@@ -15,6 +15,8 @@ from typing import Any
 from db import Job
 from server.settings import Settings
 
+AWAY = ("database", "busy")
+"""Problems that pass when the database is back."""
 GRACE_SECONDS = 1.0
 """Time between the wish to end and the end by force."""
 
@@ -25,6 +27,7 @@ class Run:
     def __init__(self, job: Job, settings: Settings, heard: Callable[[], None]) -> None:
         self.job_id = job.id
         self.attempts = job.attempts
+        self._first_round: int | None = None
         self.before = job.spent_seconds
         self.started = time.monotonic()
         self.search_id = job.search_id
@@ -40,7 +43,8 @@ class Run:
         order = {
             "request": job.request, "spent_seconds": job.spent_seconds, "database": settings.database_url,
             "executor": settings.executor, "workers": settings.workers, "redis": settings.redis,
-            "queue_prefix": settings.queue_prefix,
+            "queue_prefix": settings.queue_prefix, "llm": settings.language_model,
+            "started_at": (job.started_at or job.created_at).isoformat(),
         }  # fmt: skip
         with contextlib.suppress(OSError):
             self._stdin.write(json.dumps(order).encode() + b"\n")
@@ -63,9 +67,11 @@ class Run:
         return self._process.poll() is not None and not self._reader.is_alive()
 
     @property
-    def killed(self) -> bool:
-        """Whether a signal that nobody here sent has ended the process before it could answer."""
-        return self.result is None and self.problem is None and (self.code or 0) < 0
+    def broken(self) -> bool:
+        """Whether it ended by no fault of its own: by a signal of somebody else, or without a database."""
+        if self.problem is not None:
+            return self.problem.get("code") in AWAY
+        return self.result is None and (self.code or 0) < 0
 
     @property
     def code(self) -> int | None:
@@ -87,6 +93,14 @@ class Run:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
+    def _count_attempts(self) -> None:
+        """A run that has stored a round is no failed attempt, whatever becomes of it."""
+        number = (self.progress or {}).get("round")
+        if self._first_round is None:
+            self._first_round = number
+        elif number is not None and number > self._first_round:
+            self.attempts = 1
+
     def _read(self) -> None:
         for line in self._process.stdout or ():
             try:
@@ -95,6 +109,7 @@ class Run:
                 continue
             self.search_id = message.get("search") or self.search_id
             self.progress = message.get("progress", self.progress)
+            self._count_attempts()
             self.result = message.get("result", self.result)
             self.problem = message.get("problem", self.problem)
             if self.result is not None or self.problem is not None:

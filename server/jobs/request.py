@@ -16,7 +16,7 @@ Objective = Literal[
     "dollars_per_million_tokens",
     "joules_per_token",
 ]
-Proposer = Literal["bottleneck", "exhaustive", "evolutionary"]
+Proposer = Literal["bottleneck", "exhaustive", "evolutionary", "llm"]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
@@ -86,6 +86,11 @@ class BudgetIn(Strict):
         le=31_536_000,
         description="Time of all its runs, after which the round in work is the last.",
     )
+    tokens: int = Field(200_000, ge=0, le=10**12, description="Tokens of the language model.")
+    dollars: float | None = Field(
+        None, ge=0, le=1e9, description="Dollars for it; needs the price of the model."
+    )
+    calls: int = Field(200, ge=0, le=1_000_000, description="Calls of it.")
 
 
 class JobRequest(Strict):
@@ -125,7 +130,11 @@ class JobRequest(Strict):
     )
     constraints: Constraints = Constraints()
     proposers: list[Proposer] | None = Field(
-        None, min_length=1, max_length=3, description="Who proposes structures; all of them by default."
+        None,
+        min_length=1,
+        max_length=4,
+        description="Who proposes structures: by default all but `llm`, the service's language model, which "
+        "also works beside all others where it is the only one named.",
     )
     budget: BudgetIn = BudgetIn()
     seed: int = Field(0, ge=0, le=2**31 - 1)

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from datetime import datetime
 from types import FrameType
 from typing import IO, Any
 
@@ -21,11 +22,13 @@ from agent.executor import executor_for
 from agent.store import SearchStore
 from catalogue.devices import load_device
 from db import Database, Design, SearchTakenError
+from db.repositories.searches import STALE_AFTER_SECONDS
+from server.jobs.language import Language, keyless
 from server.jobs.request import Stored
 from server.jobs.result import describe
 from server.problems import document, refusal_of
 
-TAKEN_SECONDS = 25.0
+TAKEN_SECONDS = 2 * STALE_AFTER_SECONDS
 """How long to wait for a search whose former process died: longer than its heartbeat counts."""
 
 
@@ -67,6 +70,14 @@ def run(order: dict[str, Any], say: Any) -> dict[str, Any]:
     """Search as the stored request says; returns the result as it is stored."""
     stored = Stored.model_validate(order["request"])
     problem = stored.problem()
+    told: dict[str, Any] = {}
+
+    def tell(**progress: Any) -> None:
+        told.update(progress)
+        say(progress=told | {"llm": language.state()}, search=store.search_id or None)
+
+    since = datetime.fromisoformat(order["started_at"])
+    language = Language(stored.request, order["llm"], since, lambda: tell() if told else None)
     budget = _budget(stored, float(order["spent_seconds"]))
     with Database.open(order["database"]) as database:
         store = SearchStore(database, problem)
@@ -74,25 +85,30 @@ def run(order: dict[str, Any], say: Any) -> dict[str, Any]:
         def listen(progress: Progress) -> None:
             if not store.search_id:
                 store.find()
-            say(progress=progress_json(progress), search=store.search_id or None)
+            tell(**progress_json(progress))
 
+        options = {"proposer_names": keyless(stored.request.proposers), "companion": language.companion}
         with _executor(order) as executor:
-            result = _search(problem, database, budget, listen, executor, stored.request.proposers)
+            result = _search(problem, database, budget, listen, executor, options)
+        spent = language.spent(database, result.search_id)
         if result.best is not None:
             _keep(database, problem, result.best)
-    return describe(stored, result, load_device(problem.device))
+    return describe(stored, result, load_device(problem.device)) | {"llm": spent}
 
 
 def _search(
-    problem: Problem, database: Database, budget: Budget, listen: Any, executor: Executor, names: Any
+    problem: Problem,
+    database: Database,
+    budget: Budget,
+    listen: Any,
+    executor: Executor,
+    options: dict[str, Any],
 ) -> Any:
     """The search; one that a dead process still seems to run is taken over when its heartbeat is old."""
     until = time.monotonic() + TAKEN_SECONDS
     while True:
         try:
-            return search(
-                problem, database, budget=budget, progress=listen, executor=executor, proposer_names=names
-            )
+            return search(problem, database, budget=budget, progress=listen, executor=executor, **options)
         except SearchTakenError:
             if time.monotonic() > until:
                 raise

@@ -156,11 +156,11 @@ def _order(stored: Stored) -> dict[str, Any]:
 def _limited(stored: Stored, budget: Any, parts: int) -> Stored:
     """A request that uses at most its equal part of a run's budget."""
     own = stored.request.budget
-    seconds, structures = own.seconds, own.structures
-    if budget.get("seconds"):
-        part = float(budget["seconds"]) / parts
-        seconds = part if seconds is None else min(seconds, part)
-    if budget.get("structures"):
-        structures = min(structures, max(1, int(budget["structures"]) // parts))
-    limited = own.model_copy(update={"seconds": seconds, "structures": structures})
+    limits: dict[str, Any] = {}
+    for name, value in budget.items():
+        whole = isinstance(value, int) and name != "seconds"
+        part = max(int(name == "structures"), value // parts) if whole else float(value) / parts
+        mine = getattr(own, name)
+        limits[name] = part if mine is None else min(mine, part)
+    limited = own.model_copy(update=limits)
     return stored.model_copy(update={"request": stored.request.model_copy(update={"budget": limited})})

@@ -42,6 +42,9 @@ class RunBudget(Strict):
 
     seconds: float | None = Field(None, gt=0, le=31_536_000)
     structures: int | None = Field(None, ge=1, le=1_000_000)
+    tokens: int | None = Field(None, ge=0, le=10**12, description="Tokens of the language model.")
+    dollars: float | None = Field(None, ge=0, le=1e9, description="Dollars for it.")
+    calls: int | None = Field(None, ge=0, le=1_000_000, description="Calls of it.")
 
 
 class ScheduleIn(Strict):

@@ -255,13 +255,18 @@ def test_a_weekly_plan_takes_its_models_in_turn(night: Night) -> None:
 def test_a_budget_is_divided_among_the_jobs_of_a_run(night: Night) -> None:
     job = {"device": "h100-sxm", "count": 8, "budget": {"structures": 500, "seconds": 100_000.0}}
     night.plan(
-        job=job, models=["llama-3.1-8b", "llama-3.1-70b"], budget={"seconds": 7200.0, "structures": 300}
+        job=job,
+        models=["llama-3.1-8b", "llama-3.1-70b"],
+        budget={"seconds": 7200.0, "structures": 300, "dollars": 2.5, "calls": 11},
     )
     server = night.scheduler()
     night.at("2026-05-04T20:00:00")
     server.tick()
     budgets = [j.request["request"]["budget"] for j in night.jobs()]
-    assert budgets == [{"structures": 150, "seconds": 3600.0}] * 2
+    assert (
+        budgets
+        == [{"structures": 150, "seconds": 3600.0, "tokens": 200_000, "calls": 5, "dollars": 1.25}] * 2
+    )
 
 
 def test_a_disabled_schedule_does_not_fire(night: Night) -> None:
