@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mutations.faults.fault import Fault
-from mutations.faults.judge import CAUGHT, EQUIVALENT, REAL, Judgement, judge
-from mutations.faults.kinds import FAULTS
+from mutations.faults.fault import Fault, WholeFault
+from mutations.faults.judge import CAUGHT, EQUIVALENT, REAL, Judgement, judge, judge_whole
+from mutations.faults.kinds import FAULTS, WHOLE
 from mutations.registry import rule as named
 from mutations.rule import Rule, Site
 from mutations.verify.verifier import verify_lowered
@@ -79,20 +79,42 @@ def right(case: Case, seed: int) -> str:
 
 
 def inject(
-    case: Case, seed: int, faults: Sequence[Fault] = FAULTS, most: int | None = 1
+    case: Case,
+    seed: int,
+    faults: Sequence[Fault | WholeFault] = (*FAULTS, *WHOLE),
+    most: int | None = 1,
 ) -> Iterator[Injected]:
-    """Up to `most` injections of each kind into the changed units, at places chosen by the seed."""
-    meshes = dict(case.result.meshes)
+    """Up to `most` injections of each kind into the changed units, at places chosen by the seed; faults of
+    whole designs into the design."""
     for fault in faults:
         rng = random.Random(f"{case.rule}/{case.workload}/{fault.name}/{seed}")
-        units = rng.sample(case.units, len(case.units))
-        done = 0
-        for unit in units:
-            places = fault.places(unit, meshes)
-            rng.shuffle(places)
-            for where, bad in places[: None if most is None else most - done]:
-                done += 1
-                found = judge(case.reference, case.result, unit, fault, where, bad, seed)
-                yield Injected(case.rule, case.workload, str(case.site), fault.name, found)
-            if most is not None and done >= most:
-                break
+        if isinstance(fault, WholeFault):
+            found = _whole(case, fault, rng, seed, most)
+        else:
+            found = _in_units(case, fault, rng, seed, most)
+        for judgement in found:
+            yield Injected(case.rule, case.workload, str(case.site), fault.name, judgement)
+
+
+def _whole(
+    case: Case, fault: WholeFault, rng: random.Random, seed: int, most: int | None
+) -> Iterator[Judgement]:
+    places = list(fault.find(case.result))
+    rng.shuffle(places)
+    for where, bad in places[:most]:
+        yield judge_whole(case.reference, where, bad, seed)
+
+
+def _in_units(
+    case: Case, fault: Fault, rng: random.Random, seed: int, most: int | None
+) -> Iterator[Judgement]:
+    meshes = dict(case.result.meshes)
+    done = 0
+    for unit in rng.sample(case.units, len(case.units)):
+        places = fault.places(unit, meshes)
+        rng.shuffle(places)
+        for where, bad in places[: None if most is None else most - done]:
+            done += 1
+            yield judge(case.reference, case.result, unit, fault, where, bad, seed)
+        if most is not None and done >= most:
+            return

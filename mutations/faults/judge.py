@@ -50,6 +50,15 @@ def judge(
     return Judgement(REAL, place, message=text) if text else Judgement(EQUIVALENT, place)
 
 
+def judge_whole(reference: Design, where: str, bad: Lowered, seed: int) -> Judgement:
+    """The verdict about a faulty design."""
+    verdict = verify_lowered(reference, bad, seed)
+    if verdict.accepted:
+        return Judgement(REAL, where, message="no result shows it")
+    first = verdict.reasons[0]
+    return Judgement(CAUGHT, where, verdict.layers[-1], first.code, str(first))
+
+
 def with_unit(lowered: Lowered, old: Unit, new: Unit) -> Lowered:
     """The lowered design with one unit replaced."""
     segments = tuple(

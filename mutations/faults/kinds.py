@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mutations.faults import attribute, cache, choice, collective, operand, order, recurrent, storage
-from mutations.faults.fault import Fault
+from mutations.faults import attribute, cache, choice, collective, operand, order, recurrent, storage, whole
+from mutations.faults.fault import Fault, WholeFault
 
 FAULTS: tuple[Fault, ...] = (
     *collective.FAULTS,
@@ -15,4 +15,6 @@ FAULTS: tuple[Fault, ...] = (
     *recurrent.FAULTS,
     *storage.FAULTS,
 )
+WHOLE: tuple[WholeFault, ...] = whole.FAULTS
 BY_NAME = {f.name: f for f in FAULTS}
+NAMES = frozenset((*BY_NAME, *(f.name for f in WHOLE)))

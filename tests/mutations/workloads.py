@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from catalogue.models import load_model
+from mutations.registry import rule
 from mutations.start import starting_designs
 from rooflang.design import Design
 
@@ -28,6 +29,14 @@ WORKLOADS = {
 
 @lru_cache(maxsize=2)
 def workload(name: str) -> tuple[Design, tuple[Design, ...]]:
-    """The model and its conventional structures."""
+    """The model with its conventional structures, and last one whose ranks hold parts of unfinished sums:
+    rows of caches dealt out over ranks that share whole projections."""
     reference = load_model(WORKLOADS[name])
-    return reference, starting_designs(reference)
+    starts = starting_designs(reference)
+    return reference, (*starts, *(d for d in map(_whole_projections, starts[2:3]) if d is not None))
+
+
+def _whole_projections(start: Design) -> Design | None:
+    rows = rule("context parallel")
+    sites = [w for w in rows.sites(start) if w.get("projections") == "replicated" and w.get("axis") == "tp"]
+    return rows.apply(start, sites[0]) if sites else None
