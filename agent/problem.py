@@ -78,13 +78,15 @@ class Problem:
     @property
     def conditions_hash(self) -> str:
         """SHA-256 of what a structure's frontier depends on beside device, setting and clock."""
-        facts = {
+        facts: dict[str, Any] = {
             "scenario": asdict(self.scenario),
             "kv": self.kv,
             "count": self.count,
             "grid": asdict(self.grid()),
             "evaluator": evaluator_version(),
         }
+        if self.others:  # a structure of one search may name devices that another does not have
+            facts["others"] = [load_device(name).content_hash for name in self.others]
         return _digest(facts)
 
     @property

@@ -45,8 +45,9 @@ def opened(database: db.Database | str | os.PathLike[str]) -> Iterator[db.Databa
 
 def scenario_record(problem: Problem) -> Json:
     """What a stored search says of its problem beside its columns."""
-    record = {**asdict(problem.scenario), "kv": problem.kv}
-    return {**record, "text": problem.text} if problem.text else record
+    record: Json = {**asdict(problem.scenario), "kv": problem.kv}
+    record |= {"text": problem.text} if problem.text else {}
+    return record | ({"others": list(problem.others)} if problem.others else {})
 
 
 class SearchStore:

@@ -23,5 +23,5 @@ def problem_of(search: db.Search) -> Problem:
     scenario = Scenario(**given)
     return Problem(
         search.model, search.device, search.count, scenario, search.setting, search.clock, search.seed,
-        facts.get("kv", "served"), facts.get("text", ""),
+        facts.get("kv", "served"), facts.get("text", ""), tuple(facts.get("others", ())),
     )  # fmt: skip

@@ -101,3 +101,12 @@ def test_print_80_columns(seis: Seis, searched: tuple[str, Any], command: str) -
     ran = seis(command, "--database", searched[0])
     assert ran.code == 0
     assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_a_search_with_further_kinds_of_devices_is_another_search(seis: Seis) -> None:
+    asked = ("search", "qwen3-0.6b", "--device", "h100", "--count", "2", "--structures", "1")
+    mixed, alone = seis(*asked, "--other", "h200", "--json"), seis(*asked, "--json")
+    assert mixed.document["search"] != alone.document["search"]
+    again = seis(*asked, "--other", "h200", "--json").document
+    assert again["search"] == mixed.document["search"]
+    assert seis("frontier", again["search"][:12], "--json").code == 0
