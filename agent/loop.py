@@ -148,12 +148,13 @@ class _Run:
             baseline = self._first(position, baseline, executor)
         archive = Archive(baseline or ())
         known = self.store.load(archive)
+        asked, done = self.budget.structures, counters.get("structures", 0)
         if former in ("", "done") or position.target <= 0:
-            extra = self.budget.structures
-            position.target = extra if former == "" else counters["structures"] + extra
+            position.began = 0 if former == "" else done
+            position.target = position.began + asked
             self.store.write_round(position, (), None)
-        elif counters.get("structures", 0) + self.budget.structures < position.target:
-            position.target = counters.get("structures", 0) + self.budget.structures
+        else:
+            position.target = max(position.began + asked, min(position.target, done + asked))
         recalled = Recalled(position.memory)
         if recalled.borrowed:
             factories = (*factories, Graft)
@@ -225,6 +226,7 @@ class _Run:
         first, counts = conventional_entries(self.problem)
         position.target = position.target or self.budget.structures
         empty = Archive(baseline or ())
+        self._report("baseline", position, empty)
         outcomes = self._try(first, executor, empty, position, counts if baseline is None else ())
         if baseline is None:
             baseline = conventional_frontier(self.problem, outcomes)

@@ -16,8 +16,9 @@ from agent.errors import ProblemError
 class Budget:
     """How far one run goes. `structures` decides where it ends; `seconds` only stops it between rounds.
 
-    A run of a finished search adds `structures` to those tried; a continued one ends where it was meant to,
-    or earlier where fewer are asked. Raises ProblemError for less than nothing.
+    A run of a finished search adds `structures` to those tried. One that continues an interrupted run counts
+    from where that one began, so that a larger budget goes further; of a smaller one it tries no more. Raises
+    ProblemError for less than nothing.
     """
 
     structures: int = 100

@@ -20,12 +20,14 @@ class Position:
     """From where a search continues; the stored cursor.
 
     `memory` is what was recalled of other searches when this one began, and `quiet` how many structures were
-    tried since the frontier last grew. `runs` are those of `agent.companion`.
+    tried since the frontier last grew. `began` is how many were tried when the budget that leads to `target`
+    began. `runs` are those of `agent.companion`.
     """
 
     round: int = 0
     sequence: int = 0
     target: int = 0
+    began: int = 0
     proposers: Json = field(default_factory=dict)
     rules: str = ""
     memory: Json = field(default_factory=dict)

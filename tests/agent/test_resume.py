@@ -66,6 +66,15 @@ def test_a_continued_search_takes_no_more_than_is_asked(tmp_path: Path) -> None:
         assert len(left(database)["candidates"]) == before + 3
 
 
+def test_a_continued_search_goes_as_far_as_it_is_asked_to(tmp_path: Path) -> None:
+    """A larger budget than that of the killed run counts, from where that run began."""
+    process = start(tmp_path / "killed.sqlite", 1)
+    kill_at(process, "search", 22)
+    with Database.open(tmp_path / "killed.sqlite") as database:
+        search(PROBLEM, database, budget=Budget(43, round_size=8), workers=1, verify=refuse_some)
+        assert len(left(database)["candidates"]) == 43
+
+
 def test_a_living_search_is_not_taken(tmp_path: Path) -> None:
     from db import SearchTakenError
 
