@@ -10,13 +10,15 @@ from mutations.faults.fault import Fault, WholeFault
 from mutations.faults.judge import CAUGHT, EQUIVALENT, REAL, Judgement, judge, judge_whole
 from mutations.faults.kinds import FAULTS, WHOLE
 from mutations.registry import rule as named
-from mutations.rule import Rule, Site
+from mutations.rule import Rule, RuleError, Site, site
 from mutations.verify.verifier import verify_lowered
 from rooflang.design import Design
 from rooflang.lower import lower
 from rooflang.lowered import Lowered, Unit, fused
 
-__all__ = ["CAUGHT", "EQUIVALENT", "REAL", "Case", "Injected", "case", "inject", "right"]
+__all__ = ["CAUGHT", "EQUIVALENT", "REAL", "Case", "Injected", "case", "composed", "inject", "right"]
+
+_TRIES = 3  # places of a rule that may say no
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,32 @@ def case(rule: Rule, workload: str, reference: Design, starts: Sequence[Design],
             result = lower(rule.apply(source, where))
             return Case(rule.name, workload, where, reference, result, _changed(lower(source), result))
     return None
+
+
+def composed(
+    rules: Sequence[Rule], workload: str, reference: Design, starts: Sequence[Design], seed: int, length: int
+) -> tuple[Case, str]:
+    """A random composition: `length` rules drawn by the seed, each at a site of what those before it made;
+    and the rules with their sites, in words."""
+    rng = random.Random(f"composed/{workload}/{seed}")
+    source = design = rng.choice(list(starts))
+    done: list[str] = []
+    where = site("nowhere")
+    for r in rng.sample(list(rules), len(rules)):
+        if len(done) == length:
+            break
+        sites = r.likely_sites(design)
+        for where in rng.sample(sites, min(len(sites), _TRIES)):
+            try:
+                design = r.apply(design, where)
+            except RuleError:
+                continue
+            done.append(f"{r.name} at {where}")
+            break
+    result = lower(design)
+    return Case(
+        "composition", workload, where, reference, result, _changed(lower(source), result)
+    ), "; ".join(done)
 
 
 def _made(inverse: Rule | None, starts: Sequence[Design], rng: random.Random) -> Iterator[Design]:

@@ -1,11 +1,12 @@
 """The gate: no rule's faults pass the verifier, and no right rewrite is refused.
 
-Run: python -m tests.mutations.gate [--faults A:B] [--right A:B] [--most N] [--rules R,…]
+Run: python -m tests.mutations.gate [--faults A:B] [--right A:B] [--composed A:B] [--most N] [--rules R,…]
      [--models M,…] [--log FILE]
 
 `--faults` is a range of seeds of the whole matrix (every rule on every workload, a site and a place per kind
 of fault chosen by the seed), `--right` one of rewrites that must be accepted (each seed takes every rule on
-one workload in turn). A log of finished cells is read again, so that an interrupted run goes on.
+one workload in turn), and `--composed` one of compositions of two to five rules that must be too. A log of
+finished cells is read again, so that an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mutations.faults.declared import declared
-from mutations.faults.gate import REAL, Case, Injected, case, inject, right
+from mutations.faults.gate import REAL, Case, Injected, case, composed, inject, right
 from mutations.faults.judge import Judgement
 from mutations.faults.report import table
 from mutations.registry import rules
 from mutations.rule import Rule
 from rooflang.errors import RoofLangError
 from tests.mutations.workloads import WORKLOADS, workload
+
+COMPOSED = "composition"
+Key = tuple[str, str, int]
 
 
 def span(text: str) -> range:
@@ -37,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     asked.add_argument("--faults", type=span, default=range(1), metavar="A:B")
     asked.add_argument("--right", type=span, default=range(500), metavar="A:B")
+    asked.add_argument("--composed", type=span, default=range(500), metavar="A:B")
     asked.add_argument("--most", type=int, default=1, help="injections of a kind per rule, workload and seed")
     asked.add_argument("--rules", default="", help="names, with commas between them; all if none are given")
     asked.add_argument("--models", default="", help="catalogued models among the workloads; all by default")
@@ -60,10 +65,19 @@ def main(arguments: list[str] | None = None) -> int:
                 flush=True,
             )
     accepted = 0
+    for name, seeds in by_workload(given.composed, names).items():
+        for seed in seeds:
+            text = log.right(COMPOSED, name, seed)
+            if text is None:
+                text = composition(wanted, name, seed)
+                log.keep(COMPOSED, name, seed, text)
+            accepted += not text
+            refused += [text] if text else []
+        print(f"compositions, {name}: {accepted} accepted so far, {len(refused)} refused", flush=True)
     for name, seeds in by_workload(given.right, names).items():
         for seed in seeds:
             for r in wanted:
-                text = log.right(r.name, name, seed) if log.knows(r.name, name, seed) else None
+                text = log.right(r.name, name, seed)
                 if text is None:
                     text = rewrite(r, name, seed)
                     log.keep(r.name, name, seed, text)
@@ -107,6 +121,17 @@ def rewrite(r: Rule, name: str, seed: int) -> str:
     return f"{r.name} on {name}, seed {seed}, {made.site if made else ''}: {text}" if text else ""
 
 
+def composition(wanted: list[Rule], name: str, seed: int) -> str:
+    """Why a composition of two to five rules is refused, or nothing."""
+    reference, starts = workload(name)
+    try:
+        made, steps = composed(wanted, name, reference, starts, seed, 2 + seed // len(WORKLOADS) % 4)
+    except RoofLangError as error:
+        return f"{COMPOSED} on {name}, seed {seed}: does not lower: {error}"
+    text = right(made, seed)
+    return f"{COMPOSED} on {name}, seed {seed}: {steps}: {text}" if text else ""
+
+
 def conclude(
     wanted: list[Rule], found: list[Injected], refused: list[str], accepted: int, all_kinds: bool
 ) -> int:
@@ -129,8 +154,8 @@ class Log:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.cells: dict[tuple[str, str, int], tuple[list[Injected], str]] = {}
-        self.rights: dict[tuple[str, str, int], str] = {}
+        self.cells: dict[Key, tuple[list[Injected], str]] = {}
+        self.rights: dict[Key, str] = {}
         for line in path.read_text().splitlines() if path and path.exists() else ():
             said = json.loads(line)
             key = (said["rule"], said["workload"], said["seed"])
@@ -140,22 +165,19 @@ class Log:
                 made = [Injected(**{**i, "judgement": Judgement(**i["judgement"])}) for i in said["faults"]]
                 self.cells[key] = (made, said["refused"])
 
-    def cell(self, *key: object) -> list[Injected] | None:
-        known = self.cells.get(key)  # type: ignore[call-overload]
+    def cell(self, rule: str, name: str, seed: int) -> list[Injected] | None:
+        known = self.cells.get((rule, name, seed))
         return None if known is None else known[0]
 
-    def refused(self, *key: object) -> str:
-        return self.cells[key][1]  # type: ignore[index]
+    def refused(self, rule: str, name: str, seed: int) -> str:
+        return self.cells[rule, name, seed][1]
 
     def add(self, rule: str, name: str, seed: int, made: list[Injected], refused: str) -> None:
         self.cells[rule, name, seed] = (made, refused)
         self._write(rule, name, seed, faults=[asdict(i) for i in made], refused=refused)
 
-    def knows(self, *key: object) -> bool:
-        return key in self.rights
-
-    def right(self, *key: object) -> str:
-        return self.rights[key]  # type: ignore[index]
+    def right(self, rule: str, name: str, seed: int) -> str | None:
+        return self.rights.get((rule, name, seed))
 
     def keep(self, rule: str, name: str, seed: int, text: str) -> None:
         self._write(rule, name, seed, right=text)
