@@ -21,9 +21,9 @@ Value: TypeAlias = "float | NDArray[np.float64]"
 class Numeric:
     """Evaluates sizes for one set of symbol values under one routing distribution.
 
-    `balanced` gives every rank the mean load; under `uniform` tokens choose experts uniformly and
-    independently; `certain` counts only what any routing must touch; a `Skew` has its own statistics, with
-    the symbol `redundant` for further slots of experts on each rank.
+    `balanced` gives every rank the mean load, but some rank no less than one whole expert; under `uniform`
+    tokens choose experts uniformly and independently; `certain` counts only what any routing must touch; a
+    `Skew` has its own statistics, with the symbol `redundant` for further slots of experts on each rank.
     """
 
     def __init__(self, symbols: Mapping[str, Value], routing: str | Skew) -> None:
@@ -86,16 +86,23 @@ class Numeric:
         match function:
             case "distinct":
                 experts, picks, tokens, ranks = args
-                return experts / ranks * -np.expm1(tokens * np.log1p(-np.minimum(picks / experts, 1 - 1e-15)))
+                hit = -np.expm1(tokens * np.log1p(-np.minimum(picks / experts, 1 - 1e-15)))
+                own = experts / ranks
+                mean = own * hit
+                if self._routing_kind == "balanced":
+                    return np.maximum(mean, 1.0)
+                # Of R counts with this mean and variance the largest exceeds the mean by about that root.
+                most = mean + np.sqrt(2 * np.log(ranks) * mean * (1.0 - hit))
+                return np.maximum(np.minimum(most, np.minimum(own, picks * tokens)), 1.0)
             case "copies":
                 ranks, experts, picks, tokens = args
                 return tokens * chance_of_rank(ranks, experts, picks)
             case "fullest":
                 ranks, pairs, *_ = args
                 mean = pairs / ranks
-                if self._routing_kind == "balanced":
-                    return mean
-                return np.minimum(pairs, mean + np.sqrt(2 * mean * np.log(ranks)))
+                if self._routing_kind != "balanced":
+                    mean = mean + np.sqrt(2 * mean * np.log(ranks))
+                return np.minimum(pairs, np.maximum(mean, 1.0))
             case _:
                 rows, picks, queries, ranks = args
                 return np.minimum(rows, picks * queries / ranks)
@@ -119,14 +126,14 @@ def _certain(function: str, args: list[Value]) -> Value:
     match function:
         case "distinct":
             experts, picks, _, ranks = args
-            return np.minimum(picks, experts) / ranks
+            return np.maximum(np.minimum(picks, experts) / ranks, 1.0)
         case "copies":
             ranks, experts, picks, tokens = args
             others = np.ceil(picks * ranks / experts) - np.minimum(1.0, ranks - 1.0)
             return tokens * others / ranks
         case "fullest":
             ranks, pairs, *_ = args
-            return pairs / ranks
+            return np.maximum(pairs / ranks, np.minimum(pairs, 1.0))
         case _:
             rows, picks, _, ranks = args
             return np.minimum(rows, picks / ranks)

@@ -8,7 +8,8 @@ packing of EPLB (DeepSeek's expert-parallel load balancer); r = 0 is the same wi
 of an expert with c_e of them gets 1/c_e of its tokens, so its chance is π_e / c_e. With a the chances of the
 slots of a rank, T tokens, P pairs and σ_1 ≥ σ_2 ≥ … the ranks' shares of all pairs:
 
-    distinct   the largest over ranks of Σ 1 - (1 - a)^T
+    distinct   with h = 1 - (1 - a)^T the largest over j of Σ h + √(2·ln j·Σ h(1 - h)), both sums over the
+               slots of the rank with the j-th largest Σ h; at most its slots, and at least 1
     fullest    the largest over j of P·σ_j + √(2·P·σ_j·ln j): at least j ranks have as much as σ_j on average,
                and the fullest of j such ranks exceeds it by about that root; at least as under equal shares,
                P/R + √(2·P/R·ln R)
@@ -65,7 +66,7 @@ class Skew:
                 experts, picks, tokens, ranks = args
 
                 def value(p: Packing, t: Floats) -> Floats:
-                    return p.distinct(t)
+                    return np.minimum(p.distinct(t), np.maximum(np.max(picks) * t, 1.0))
             case "copies":
                 ranks, experts, picks, tokens = args
 
@@ -124,8 +125,8 @@ class Packing:
         """Expected token–expert pairs on the fullest rank, of so many in all."""
         ranks = len(self.shares)
         # Equal shares are the most even ones: no others have a smaller maximum.
-        found = pairs / ranks + np.sqrt(2 * np.log(ranks) * pairs / ranks)
-        for j in sorted({2**i for i in range(ranks.bit_length()) if 2**i <= ranks} | {ranks}):
+        found = np.maximum(pairs / ranks + np.sqrt(2 * np.log(ranks) * pairs / ranks), 1.0)
+        for j in _some(ranks):
             mean = pairs * self.shares[j - 1]
             found = np.maximum(found, mean + np.sqrt(2 * np.log(j) * mean))
         return np.asarray(np.minimum(found, pairs))
@@ -148,14 +149,33 @@ def packing(skew: Skew, experts: int, picks: int, ranks: int, redundant: int) ->
         used[rank] += 1
         load[rank] += chance
     log_missing = np.log1p(-np.minimum(held, 1 - 1e-15))
-    distinct = np.zeros_like(_TOKENS)
+    distinct = _most_distinct(log_missing)
+    needed = float(np.mean(-np.expm1(_sharing(experts, picks, ranks) * log_missing.sum(axis=1))))
+    return Packing(np.sort(load)[::-1] / picks, needed, held, distinct)
+
+
+def _some(ranks: int) -> list[int]:
+    """Numbers of ranks of which the fullest is looked at: powers of two, and all."""
+    return sorted({2**i for i in range(ranks.bit_length()) if 2**i <= ranks} | {ranks})
+
+
+def _most_distinct(log_missing: Floats) -> Floats:
+    """Distinct experts on the rank that needs most, over `_TOKENS`; `log_missing` is (ranks, slots)."""
+    ranks = len(log_missing)
+    means, variances = np.empty((ranks, len(_TOKENS))), np.empty((ranks, len(_TOKENS)))
     for rank in range(ranks):
         # Equal chances are summed once.
         values, counts = np.unique(log_missing[rank], return_counts=True)
-        mine = -np.expm1(np.multiply.outer(_TOKENS, values)) @ counts
-        distinct = np.maximum(distinct, mine)
-    needed = float(np.mean(-np.expm1(_sharing(experts, picks, ranks) * log_missing.sum(axis=1))))
-    return Packing(np.sort(load)[::-1] / picks, needed, held, distinct)
+        missed = np.exp(np.multiply.outer(_TOKENS, values))
+        means[rank] = (1.0 - missed) @ counts
+        variances[rank] = ((1.0 - missed) * missed) @ counts
+    order = np.argsort(-means, axis=0, kind="stable")
+    room = np.count_nonzero(log_missing, axis=1)
+    found: Floats = np.ones(len(_TOKENS))
+    for j in _some(ranks):
+        at = order[j - 1], np.arange(len(_TOKENS))
+        found = np.maximum(found, np.minimum(means[at] + np.sqrt(2 * np.log(j) * variances[at]), room[at[0]]))
+    return found
 
 
 def _chances(shares: Floats, picks: int) -> Floats:

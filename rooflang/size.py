@@ -256,8 +256,8 @@ ROUTING: Final = frozenset({"distinct", "copies", "fullest", "rows"})
 def routing(function: str, *arguments: SizeLike, tag: str) -> Size:
     """A routing statistic of the expert choice `tag`.
 
-    distinct(E, k, T, R)   expected distinct experts that one of R ranks, each holding E/R, needs for T tokens
-                           choosing k of E
+    distinct(E, k, T, R)   expected distinct experts that the rank which needs most of them needs, of R ranks
+                           holding E/R each, for T tokens choosing k of E
     copies(R, E, k, T)     expected rank copies received by one rank when T tokens are sent to R ranks
     fullest(R, P, E, k)    expected token-expert pairs on the fullest of R ranks, of P in all, where tokens
                            choose k of E; of rows of a cache, which have no popularity, fullest(R, P)

@@ -66,6 +66,26 @@ def test_against_simulated_tokens(exponent, ranks, redundant):
         assert found == pytest.approx(np.mean(drawn), rel=tolerance), name
 
 
+@pytest.mark.parametrize(("experts", "picks", "ranks"), [(256, 8, 8), (256, 8, 64), (384, 6, 32)])
+@pytest.mark.parametrize("tokens", [1, 4, 16, 256])
+def test_the_rank_that_waits_longest_against_simulated_tokens(experts, picks, ranks, tokens):
+    """At small batches it reads several times the mean over ranks: never less than one whole expert."""
+    generator = np.random.default_rng(7)
+    seen, load = [], []
+    for _ in range(60):
+        chosen = np.argsort(generator.random((tokens, experts)), axis=1)[:, :picks].ravel()
+        each = experts // ranks
+        load.append(np.bincount(chosen // each, minlength=ranks).max())
+        seen.append(np.bincount(np.unique(chosen) // each, minlength=ranks).max())
+    uniform, balanced, certain = (Numeric({}, r) for r in ("uniform", "balanced", "certain"))
+    distinct = routing("distinct", experts, picks, tokens, ranks, tag="t")
+    fullest = routing("fullest", ranks, tokens * picks, experts, picks, tag="t")
+    assert float(uniform(distinct)) == pytest.approx(np.mean(seen), rel=0.25)
+    assert float(uniform(fullest)) == pytest.approx(np.mean(load), rel=0.25)
+    for node in (distinct, fullest):
+        assert 1 <= float(certain(node)) <= float(balanced(node)) <= float(uniform(node))
+
+
 def _inclusion(exponent: float) -> np.ndarray:
     """Chances proportional to Zipf shares and at most 1, by bisection (the code fills step by step)."""
     shares = np.arange(1, EXPERTS + 1.0) ** -exponent
