@@ -12,7 +12,9 @@ from seis.cli.problems import REFUSED
 
 
 def replay(
-    search: Annotated[str | None, typer.Argument(help="A search's id or model; the newest one.")] = None,
+    search: Annotated[
+        str | None, typer.Argument(help="An id of a search or job, or a model; the newest one.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes that verify and evaluate.")] = 2,
     database: Database = DATABASE,
     json: Json = False,

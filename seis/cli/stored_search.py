@@ -59,7 +59,7 @@ class Stored:
 
 
 def read(database: db.Database, name: str | None) -> Stored:
-    """The newest search, or that of this id or of this model. Raises UsageError where there is none."""
+    """The newest search, or that of this id, job or model. Raises UsageError where there is none."""
     search = _choose(database, name)
     problem = problem_of(search)
     conditions = SearchStore(database, problem).conditions
@@ -87,7 +87,17 @@ def _choose(database: db.Database, name: str | None) -> db.Search:
     ):  # fmt: skip
         if match:
             return match[0]
-    return database.get_search(name)
+    return database.get_search(_of_job(database, name) or name)
+
+
+def _of_job(database: db.Database, name: str) -> str | None:
+    """The search of a job of the service; None if it is no job's identifier, or has none yet."""
+    from db import NotFoundError
+
+    try:
+        return database.get_job(name).search_id
+    except NotFoundError:
+        return None
 
 
 def titles(database: db.Database, points: tuple[Point, ...]) -> dict[str, str]:

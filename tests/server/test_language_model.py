@@ -12,7 +12,7 @@ import pytest
 
 from agent.llm.replay import replay
 from db import Database
-from server.jobs.request import Stored
+from seis.cli.stored_search import read
 from tests.agent.llm.endpoint import Response, says, serving, status
 from tests.agent.llm.test_search import working
 from tests.server.conftest import SMALL, Caller, calling, until
@@ -51,8 +51,8 @@ def test_a_job_asks_the_model_within_its_budget_and_replays(tmp_path: Path) -> N
         again = finished(call, {**ASKING, "budget": {"structures": 24, "calls": 6}})
         assert again["result"]["llm"]["calls"] > 0, "a budget is that of a job, not of its search"
     with Database.open(place) as database:
-        stored = Stored.model_validate(database.get_job(job["id"]).request)
-        assert replay(database, database.get_search(job["search"]), stored.problem(), workers=1).identical
+        found = read(database, job["id"])  # as `seis replay JOB` does
+        assert replay(database, found.search, found.problem, workers=1).identical
     assert KEY.encode() not in place.read_bytes()
 
 

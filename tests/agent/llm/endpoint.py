@@ -113,7 +113,8 @@ def says(
             message["tool_calls"] = called(*tools)
         if not body.get("stream"):
             choice = {"index": 0, "message": message, "finish_reason": finish}
-            handler.send(200, json.dumps({"id": "1", "choices": [choice], "usage": usage}).encode())
+            whole: Json = {"id": "1", "choices": [choice], "usage": usage}
+            handler.send(200, json.dumps(whole).encode())
             return
         half = len(text) // 2
         deltas: list[Json] = [

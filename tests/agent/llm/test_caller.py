@@ -129,6 +129,7 @@ PASSING: dict[str, Response] = {
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("name", PASSING)
 def test_what_may_be_gone_is_tried_again(tmp_path: Path, name: str, stream: bool) -> None:
+    """Also openevolve #427: status 200 without choices was an index out of range, in every round."""
     with asking(tmp_path, PASSING[name], PASSING[name], says("well"), stream=stream) as (ask, endpoint):
         assert ask()["outcome"] == "answered"
         assert len(endpoint.requests) == 3

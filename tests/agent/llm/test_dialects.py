@@ -150,6 +150,7 @@ def plain(code: int, content: Json) -> Response:
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_refused_way_of_acting_is_seen_at_once(tmp_path: Path, name: str) -> None:
+    """llama.cpp #9522, #10732, #11847: a schema was refused, or made a status of 500."""
     mode, trouble = REFUSALS[name]
     with asking(tmp_path, trouble()) as (ask, endpoint):
         assert ask(mode)["outcome"] == "unsupported"
