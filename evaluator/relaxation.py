@@ -120,7 +120,7 @@ def relax(
     own, extra = works(batch)
     resources = _resources(own, extra, drafted, rates, clock)
     seconds = _largest(resources, np.broadcast_shapes(batch.shape, drafted.shape))
-    if clock != "limit":
+    if clock != "limit" and any(_waits(rates)):  # else the work of one sequence is in that of the batch
         single = works(1.0)
         chain = _largest(_resources(*single, drafted, rates, clock), drafted.shape)
         resources["chain"] = chain + _hops(*single, drafted, rates)
@@ -213,14 +213,21 @@ def _fraction(r: Rates, kind: str) -> float:
     return max(r.memory_fraction(kind, name) for name in ("fp4", "fp8", "int8", "bf16"))
 
 
+def _waits(rates: Sequence[tuple[Rates, int]]) -> tuple[float, float]:
+    """Least seconds between two products that wait for each other, and of a transfer."""
+    efficiencies = [r.efficiency for r, _ in rates]
+    return (
+        min(min(e.kernel_gap_seconds, e.kernel_barrier_seconds) for e in efficiencies),
+        min(min(e.scale_up_latency_seconds, e.scale_up_dispatch_latency_seconds) for e in efficiencies),
+    )
+
+
 def _hops(own: Least, extra: Least, drafted: Array, rates: Sequence[tuple[Rates, int]]) -> Array:
     """Waits between products that follow each other, and transfers where the weights need several devices.
 
     With h transfers a token's way has h + 1 parts on one device each, and at most h layers that are cut.
     """
-    efficiencies = [r.efficiency for r, _ in rates]
-    wait = min(min(e.kernel_gap_seconds, e.kernel_barrier_seconds) for e in efficiencies)
-    sent = min(min(e.scale_up_latency_seconds, e.scale_up_dispatch_latency_seconds) for e in efficiencies)
+    wait, sent = _waits(rates)
     room = max(float(r.device.memory_bytes + (r.device.host_memory_bytes or 0)) for r, _ in rates)
     transfers = max(0.0, float(np.ceil((own.weights_held - room) / (room + own.largest_layer))))
     return np.asarray((own.products + drafted * extra.products) * wait + transfers * sent)

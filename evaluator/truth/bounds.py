@@ -2,7 +2,8 @@
 
 The bound is the evaluator's own `limit` clock under the physical setting, on a device with every favour
 (`favour`), under routing that only touches what any routing must. Where a row says how the work is shared,
-the design is placed so; elsewhere every resource of all devices is pooled, which is below every placement.
+the design is placed so; elsewhere the relaxation bound of all decoding devices holds, which is below every
+placement.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 
 from catalogue.models.counts import flops_per_token
 from catalogue.models.precision import narrowest
-from evaluator.evaluate import Evaluation, evaluate
+from evaluator.evaluate import evaluate
 from evaluator.rates import rates_for
+from evaluator.relaxation import Relaxed, relax
 from evaluator.scenario import Scenario
 from evaluator.truth.favour import favoured, lifted
 from evaluator.truth.names import design_of
 from evaluator.truth.placements import Placements, design_at
 from evaluator.truth.points import LEAST_CONTEXT, Point
-from rooflang.design import Design, Mesh, Placement, Pool, Repeat
-from rooflang.lower import lower
+from rooflang.design import Design, Repeat
 
 _MOST_SEQUENCES = 16384  # per device
 NARROWER_MESSAGES = 4.0
@@ -38,7 +39,7 @@ class Bounds:
 
     def step_limit(self, point: Point, batch: float, drafted: int) -> float:
         """Seconds that one step of `batch` sequences over all decoding devices takes at least."""
-        pooled = float(_pooled(point, np.array([batch]), drafted)[0])
+        pooled = float(_pooled(point, np.array([batch]), drafted, point.deployment.devices).seconds.item())
         placed = self.placements.stated(point)
         if placed is None:
             return pooled
@@ -62,13 +63,14 @@ class Bounds:
         devices = point.deployment.devices if point.isolated else point.devices
         best = 0.0
         for drafted, accepted in drafts(point):
-            batches = _batches(point, drafted)
-            seconds = _pooled(point, batches, drafted)
+            grid = _batches(point)
+            found = _pooled(point, grid, drafted, point.deployment.devices)
+            fitting = found.fits[:, 0] if point.batch is None and np.any(found.fits) else slice(None)
+            batches, seconds = grid[fitting], found.seconds[fitting, 0]
             if not point.isolated and point.prompt_known and point.output:
                 prompts = batches * accepted * point.prompt / point.output
-                seconds = np.maximum(
-                    seconds, _matrix_seconds(point, batches, drafted) + prompts * _prompt(point)
-                )
+                matrix = found.resources["matrix"][fitting, 0] * point.deployment.devices / point.devices
+                seconds = np.maximum(seconds, matrix + prompts * _prompt(point))
             best = max(best, float(np.max(batches * accepted / seconds)) / devices)
         return best
 
@@ -88,53 +90,26 @@ def _scenario(point: Point, drafted: int) -> Scenario:
     return Scenario(int(point.context), acceptance=(1.0,) * drafted, routing="certain")
 
 
-@lru_cache(maxsize=128)
-def _alone(design: Design) -> Design:
-    """The design on one device: its work as a whole."""
-    return design.with_(pools=(Pool("main", "any", 1),), placement=Placement((Mesh("main", (("dp", 1),)),)))
-
-
-def _whole(point: Point, batches: NDArray[np.float64], drafted: int) -> Evaluation:
+def _pooled(point: Point, batches: NDArray[np.float64], drafted: int, devices: int) -> Relaxed:
+    """The relaxation bound of so many of the point's devices, at whole numbers of sequences."""
     design = design_at(point)
-    return evaluate(
-        _alone(design), {"main": favoured(point.device, narrowest(design))},
-        _scenario(point, drafted), np.floor(np.maximum(batches, 1.0)), drafted=float(drafted),
-        microbatches=1.0, setting="physical",
+    device = replace(
+        favoured(point.device, narrowest(design)), host_bytes_per_second=None, host_memory_bytes=None
+    )
+    # A run reads in every step what its chips cannot hold, however many micro-batches it has: not `limit`.
+    return relax(
+        design, [(device, devices)], _scenario(point, drafted), tuple(np.floor(np.maximum(batches, 1.0))),
+        drafts=(drafted,), setting="physical", clock="overlapped",
     )  # fmt: skip
 
 
-def _pooled(point: Point, batches: NDArray[np.float64], drafted: int) -> NDArray[np.float64]:
-    """Seconds of a step with the resources of all decoding devices pooled and nothing sent between them.
-
-    T(B) >= max over resources of (weights certain to be read, once, + B times the work of a sequence) over
-    the summed rate, less what the chips can hold.
-    """
-    n = point.deployment.devices
-    found = _whole(point, batches, drafted)
-    credit = found.rates["main"].onchip_seconds
-    memory = np.maximum(found.steps.over_kernels("all", lambda p: p.certain) / n - credit, 0.0)
-    return np.broadcast_to(np.maximum(memory, _matrix(found) / n), batches.shape)
-
-
-def _matrix_seconds(point: Point, batches: NDArray[np.float64], drafted: int) -> NDArray[np.float64]:
-    return np.broadcast_to(_matrix(_whole(point, batches, drafted)) / point.devices, batches.shape)
-
-
-def _matrix(found: Evaluation) -> NDArray[np.float64]:
-    return np.asarray(found.steps.over_kernels("all", lambda p: p.resources.get("matrix", 0.0)))
-
-
-def _batches(point: Point, drafted: int) -> NDArray[np.float64]:
-    """Batches that may have run: the known one, or all up to what concurrency and memory allow."""
+def _batches(point: Point) -> NDArray[np.float64]:
+    """Batches that may have run: the known one, or all up to what concurrency allows."""
     if point.batch is not None:
         return np.array([max(1.0, point.batch)])
     n = point.deployment.devices
     steps = np.floor(2 ** (np.arange(0, 4 * np.log2(_MOST_SEQUENCES * n) + 1) / 4))
-    grid = np.unique(np.minimum(steps, max(1.0, point.most)))
-    memory = _whole(point, grid, drafted).memory["main"]
-    room = point.device.memory_bytes * n - np.asarray(memory.weights)
-    fitting = grid[np.broadcast_to(np.asarray(memory.kv) <= room, grid.shape)]
-    return fitting if len(fitting) else grid[:1]
+    return np.unique(np.minimum(steps, max(1.0, point.most)))
 
 
 @lru_cache(maxsize=256)
@@ -157,4 +132,4 @@ def _prompt(point: Point) -> float:
 
 def has_drafts(model: str) -> bool:
     """Whether a catalogued model ships draft layers."""
-    return any(segment.draft for segment in lower(_alone(design_of(model, "served"))).segments)
+    return any(isinstance(s, Repeat) and s.draft for s in design_of(model, "served").program.body)
