@@ -49,6 +49,7 @@ gate: $(DEV_STAMP) ## inject faults into every rule on every model family (ARGS=
 	@$(BIN)/python -m tests.mutations.gate $(ARGS)
 	@$(BIN)/python -m tests.agent.kills
 	@$(BIN)/python -m tests.server.ops.drill
+	@$(BIN)/python -m tests.server.ops.cluster
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

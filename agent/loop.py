@@ -13,6 +13,7 @@ from agent.archive import Archive
 from agent.companion import Companion, Running, Script, run_entry
 from agent.discovery import SearchResult, conclude
 from agent.executor import Executor, Failure, executor_for
+from agent.heart import Heart
 from agent.judge import verify_design
 from agent.memory import Graft, Recalled, Transfer, learn, recall
 from agent.problem import Problem
@@ -112,8 +113,9 @@ class _Run:
         position, former = self.store.begin()
         finished = False
         try:
-            stopped, archive = self._rounds(position, former, executor, interruption)
-            learn(self.store, archive)
+            with Heart(self.store):
+                stopped, archive = self._rounds(position, former, executor, interruption)
+                learn(self.store, archive)
             self.store.finish("interrupted" if stopped in ("interrupted", "time") else "done")
             finished = True
         finally:
@@ -200,7 +202,6 @@ class _Run:
         """The entry of this run in its search, and its proposers."""
 
         def stop() -> bool:
-            self.store.heartbeat()
             late = self.budget.seconds is not None and time.monotonic() - self.started > self.budget.seconds
             return interruption.wanted or late
 
@@ -266,7 +267,6 @@ class _Run:
             nonlocal done
             done += 1
             self.round_structures = done
-            self.store.heartbeat()
             self._report("baseline" if position.round == 0 else "search", position, archive)
 
         answers = executor.map(try_candidate, laboratory, tasks, count)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from db.errors import NewerDatabaseError, OpenError
 from db.schema import Base
 
-KNOWN = ("0001", "0002", "0003", "0004", "0005")
+KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006")
 """Every revision in `migrations/versions`, oldest first."""
 
 HEAD = KNOWN[-1]

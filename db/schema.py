@@ -44,14 +44,15 @@ class DesignRow(Base):
     """A design, named by its content."""
 
     __tablename__ = "designs"
+    __table_args__ = (Index(None, "model", "created_at"),)
 
     design_hash: Mapped[str] = mapped_column(Sha256, primary_key=True)
     structure_hash: Mapped[str] = mapped_column(Sha256, index=True)
     text: Mapped[str] = mapped_column(PlainText)
-    model: Mapped[str] = mapped_column(PlainText, index=True)
+    model: Mapped[str] = mapped_column(PlainText)
     summary: Mapped[str] = mapped_column(PlainText)
     rule: Mapped[str] = mapped_column(PlainText)
-    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
 
 
 class LineageRow(Base):
@@ -86,7 +87,7 @@ class CertificateRow(Base):
     candidate_structure_hash: Mapped[str] = mapped_column(Sha256, index=True)
     verifier_version: Mapped[str] = mapped_column(PlainText)
     body: Mapped[Any] = mapped_column(JSON)
-    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    created_at: Mapped[datetime] = mapped_column(UtcTime, index=True)
 
 
 class EvaluationRow(Base):
@@ -149,12 +150,18 @@ class SearchRow(Base):
 
 
 class CandidateRow(Base):
-    """What became of one design in one search."""
+    """What became of one design in one search; the partial index serves the list of discoveries."""
 
     __tablename__ = "candidates"
     __table_args__ = (
         CheckConstraint("status IN ('proposed', 'accepted', 'refused', 'failed')", name="status"),
         Index(None, "search_id", "sequence_number"),
+        Index(
+            "ix_candidates_discoveries",
+            "gain",
+            sqlite_where=text("status = 'accepted'"),
+            postgresql_where=text("status = 'accepted'"),
+        ),
     )
 
     search_id: Mapped[str] = mapped_column(ForeignKey("searches.id"), primary_key=True)

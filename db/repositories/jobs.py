@@ -131,10 +131,19 @@ class Jobs(Store):
             return tuple(to_record(Job, row) for row in rows(session, select(JobRow).where(mine)))
 
     def advance_job(
-        self, job_id: str, owner: str, *, progress: JsonObject, search_id: str | None, spent_seconds: float
+        self,
+        job_id: str,
+        owner: str,
+        *,
+        progress: JsonObject,
+        search_id: str | None,
+        spent_seconds: float,
+        attempts: int | None = None,
     ) -> Job | None:
-        """Say how far a running job is."""
-        values = {"progress": dict(progress), "spent_seconds": spent_seconds}
+        """Say how far a running job is, and how many attempts it counts now."""
+        values: dict[str, Any] = {"progress": dict(progress), "spent_seconds": spent_seconds}
+        if attempts is not None:
+            values["attempts"] = attempts
         if search_id is not None:
             values["search_id"] = search_id
         return self._own(job_id, owner, values)

@@ -14,7 +14,7 @@ from db.records import JsonObject, Search, SearchState
 from db.repositories.store import Older, Store, find_by_prefix, insert_once, older, rows, to_record
 from db.schema import SearchRow
 
-STALE_AFTER_SECONDS = 15.0
+STALE_AFTER_SECONDS = 10.0
 """A running search without a heartbeat for so long belongs to a dead process."""
 
 

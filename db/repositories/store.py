@@ -122,9 +122,9 @@ Older = tuple[datetime, str]
 
 
 def older(time: Any, name: Any, before: Older) -> ColumnElement[bool]:
-    """What follows in the order of falling time and rising name."""
+    """What follows in the order of falling time and rising name; an index on the time serves it."""
     when, last = before
-    return or_(time < when, and_(time == when, name > last))
+    return and_(time <= when, or_(time < when, name > last))
 
 
 def starts_with(column: InstrumentedAttribute[str], prefix: str) -> ColumnElement[bool]:

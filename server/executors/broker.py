@@ -14,7 +14,10 @@ from typing import Any
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import AgeLimit, Callbacks, Pipelines, Retries, ShutdownNotifications, TimeLimit
+from dramatiq.middleware.time_limit import TimeLimitExceeded
 from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 from agent.executor import attempt
 
@@ -25,6 +28,10 @@ DEATHS = 3
 KEPT_SECONDS = 3600
 """How long what a dead search left lies in Redis."""
 LONGEST_MILLISECONDS = 600_000
+"""Time that a worker may take over a chunk."""
+LOST_SECONDS = 60.0
+"""How long Redis may be away."""
+RETRY_SECONDS = 0.5
 QUEUE = "chunks"
 DIED = b"died"
 
@@ -34,6 +41,12 @@ def key(prefix: str, search: str, *parts: object) -> str:
     return ":".join((prefix, "map", search, *map(str, parts)))
 
 
+def connect(url: str) -> Redis:
+    """A client that waits for a Redis which is away."""
+    retry = Retry(ConstantBackoff(RETRY_SECONDS), round(LOST_SECONDS / RETRY_SECONDS))
+    return Redis.from_url(url, retry=retry)
+
+
 def make_broker(url: str, prefix: str, heartbeat_milliseconds: int = HEARTBEAT_MILLISECONDS) -> RedisBroker:
     """A broker with the one actor that does chunks."""
     middleware = [
@@ -41,13 +54,13 @@ def make_broker(url: str, prefix: str, heartbeat_milliseconds: int = HEARTBEAT_M
         Pipelines(), Retries(max_retries=0),
     ]  # fmt: skip
     broker: RedisBroker = RedisBroker(  # type: ignore[no-untyped-call]
-        url=url, namespace=f"{prefix}:dramatiq", heartbeat_timeout=heartbeat_milliseconds,
+        client=connect(url), namespace=f"{prefix}:dramatiq", heartbeat_timeout=heartbeat_milliseconds,
         dead_message_ttl=60_000, middleware=middleware,
         # Look for dead workers often: an idle queue has few looks of its own.
         maintenance_chance=100_000,
     )  # fmt: skip
     broker.declare_queue(QUEUE)
-    store = Redis.from_url(url)
+    store = connect(url)
 
     def do_chunk(search: str, chunk: str) -> None:
         _do(store, prefix, search, chunk)
@@ -72,7 +85,10 @@ def _do(store: Any, prefix: str, search: str, chunk: str) -> None:
         store.rpush(answers, pickle.dumps((chunk, DIED)))
     else:
         function, context = _job(job)
-        found = [attempt(function, context, item) for item in pickle.loads(items)]
+        try:
+            found: Any = [attempt(function, context, item) for item in pickle.loads(items)]
+        except TimeLimitExceeded:  # it would not end: as if its worker had died
+            found = DIED
         store.rpush(answers, pickle.dumps((chunk, found)))
     store.expire(answers, KEPT_SECONDS)
     if not store.exists(key(prefix, search, "job")):

@@ -10,19 +10,25 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from redis import Redis
 from redis.exceptions import RedisError
 
 from agent.errors import WorkerError
 from agent.executor import Failure
-from server.executors.broker import DEATHS, DIED, KEPT_SECONDS, key, make_broker
+from server.executors.broker import (
+    DEATHS,
+    DIED,
+    KEPT_SECONDS,
+    LONGEST_MILLISECONDS,
+    LOST_SECONDS,
+    connect,
+    key,
+    make_broker,
+)
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 CHUNK = 2
-LOST_SECONDS = 60.0
-"""How long Redis may be away."""
 LOOK_SECONDS = 1
 
 
@@ -35,7 +41,7 @@ class DramatiqExecutor:
         self.workers = workers
         self._prefix = prefix
         self._chunk = chunk
-        self._redis: Any = Redis.from_url(url)
+        self._redis: Any = connect(url)
         self._broker = make_broker(url, prefix)
         self._closed = threading.Event()
 
@@ -48,32 +54,26 @@ class DramatiqExecutor:
     ) -> list[Answer | Failure]:
         if self._closed.is_set():
             raise WorkerError("an executor must be open to be used, but it was closed; make a new one")
-        call = _Call(self._redis, self._broker, self._prefix, pickle.dumps((function, context)), items)
         try:
-            for first in range(0, len(items), self._chunk):
-                call.send(range(first, min(first + self._chunk, len(items))))
-            self._collect(call, done)
-        finally:
-            call.forget()
+            call = _Call(self._redis, self._broker, self._prefix, pickle.dumps((function, context)), items)
+            try:
+                for first in range(0, len(items), self._chunk):
+                    call.send(range(first, min(first + self._chunk, len(items))))
+                self._collect(call, done)
+            finally:
+                call.forget()
+        except RedisError as error:
+            raise WorkerError(
+                f"Redis must answer, but did not for {LOST_SECONDS:g} s ({type(error).__name__}); "
+                "start it, then run the job again"
+            ) from None
         return [call.answers[i] for i in range(len(items))]
 
     def _collect(self, call: _Call, done: Callable[[int], None] | None) -> None:
-        heard = time.monotonic()
         while call.chunks:
             if self._closed.is_set():
                 raise WorkerError("an executor must stay open while it works, but it was closed")
-            try:
-                found = call.receive()
-                heard = time.monotonic()
-            except RedisError as error:
-                if time.monotonic() - heard > LOST_SECONDS:
-                    raise WorkerError(
-                        f"Redis must answer, but did not for {LOST_SECONDS:g} s ({type(error).__name__}); "
-                        "start it, then run the job again"
-                    ) from None
-                self._closed.wait(LOOK_SECONDS)
-                continue
-            for position in found:
+            for position in call.receive():
                 if done is not None:
                     done(position)
 
@@ -101,6 +101,8 @@ class _Call:
         self._name = uuid4().hex
         self._sent = 0
         self._kept = time.monotonic()
+        self._job = job
+        self._server = self._started()
         self._redis.set(self._key("job"), job, ex=KEPT_SECONDS)
 
     def send(self, positions: Sequence[int]) -> None:
@@ -120,6 +122,8 @@ class _Call:
                 self._redis.expire(name, KEPT_SECONDS)
         message = self._redis.blpop([self._key("answers")], timeout=LOOK_SECONDS)
         if message is None:
+            if self._started() != self._server:
+                self._send_again()
             return []
         chunk, found = pickle.loads(message[1])
         positions = self.chunks.pop(chunk, None)
@@ -131,10 +135,26 @@ class _Call:
         self.answers.update(zip(positions, found, strict=True))
         return list(positions)
 
+    def _started(self) -> str:
+        """Which start of Redis this is: one that was restarted may have lost what was sent or answered."""
+        return str(self._redis.info("server")["run_id"])
+
+    def _send_again(self) -> None:
+        """Send what has no answer yet under new names; answers under the old ones find nobody."""
+        self._server = self._started()
+        self._redis.set(self._key("job"), self._job, ex=KEPT_SECONDS)
+        for name, positions in list(self.chunks.items()):
+            del self.chunks[name]
+            self._redis.delete(self._key("items", name), self._key("starts", name))
+            self.send(positions)
+
     def _divide(self, positions: Sequence[int]) -> list[int]:
         """A chunk that killed its workers: send its halves, or find its only item guilty."""
         if len(positions) == 1:
-            detail = f"the process that tried this candidate died {DEATHS} times over it"
+            detail = (
+                f"every process that tried this candidate, {DEATHS} at most, died or took longer than "
+                f"{LONGEST_MILLISECONDS // 1000} s"
+            )
             self.answers[positions[0]] = Failure("worker_died", detail)
             return [positions[0]]
         half = len(positions) // 2

@@ -138,7 +138,7 @@ class Coordinator:
         for run in list(self._runs.values()):
             if run.over:
                 run.stop()
-                if run.killed and run.attempts < MOST_ATTEMPTS:
+                if run.broken and run.attempts < MOST_ATTEMPTS:
                     self._again(run)
                 else:
                     self._settle(run, self._end_of(run))
@@ -151,13 +151,13 @@ class Coordinator:
     def _advance(self, run: Run) -> None:
         job = self._database.advance_job(
             run.job_id, self.owner, progress=run.progress or {}, search_id=run.search_id,
-            spent_seconds=run.spent_seconds,
+            spent_seconds=run.spent_seconds, attempts=run.attempts,
         )  # fmt: skip
         if job is not None:
             self._tell("job.progress", job)
 
     def _again(self, run: Run) -> None:
-        """The process was killed, for want of memory perhaps: as somebody wished, or once more."""
+        """The process was killed, for want of memory perhaps, or had no database: as wished, or once more."""
         wanted = self._database.get_job(run.job_id).wanted
         wishes: dict[str, JobState] = {"cancel": "cancelled", "pause": "paused"}
         self._settle(run, wishes.get(wanted, "queued"), died=True)

@@ -14,6 +14,7 @@ import redis
 from agent import Executor, Failure, InlineExecutor, ProcessExecutor, WorkerError
 from server.executors.remote import DramatiqExecutor
 from tests.redis_server import redis_server, redis_workers
+from tests.server.ops.private import RedisServer
 
 
 def scaled(context: int, item: int) -> int:
@@ -143,6 +144,29 @@ def test_closing_from_another_thread_ends_the_wait(apart: Callable[[int], Execut
     pool = apart(1)
     with pool, pytest.raises(WorkerError):
         pool.map(whoami, 0.2, range(20), lambda _: threading.Thread(target=pool.close).start())
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("keep", [True, False], ids=["with its data", "without"])
+def test_a_redis_that_is_killed_loses_no_work(tmp_path: Path, keep: bool) -> None:
+    server = RedisServer(tmp_path / "redis")
+    killed: list[int] = []
+
+    def kill_once(position: int) -> None:
+        if not killed:
+            server.kill(keep)
+            server.start()
+        killed.append(position)
+
+    try:
+        with (
+            redis_workers(server.url, "seis-killed", 1),
+            DramatiqExecutor(server.url, "seis-killed", chunk=1) as pool,
+        ):
+            assert pool.map(scaled, 3, range(6), kill_once) == [3 * i for i in range(6)]
+        assert sorted(killed) == list(range(6))
+    finally:
+        server.close()
 
 
 @pytest.mark.redis

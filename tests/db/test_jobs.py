@@ -107,6 +107,18 @@ def test_a_job_that_kills_its_owners_fails_in_the_end(database: Database, clock:
     assert job.problem["code"] == "owner_died"
 
 
+def test_a_job_that_gets_on_outlives_any_number_of_owners(database: Database) -> None:
+    name = submit(database)
+    for _ in range(2 * MOST_ATTEMPTS):
+        assert database.claim_job("dead") is not None
+        told = database.advance_job(
+            name, "dead", progress={}, search_id=None, spent_seconds=1.0, attempts=1
+        )  # a round was stored
+        assert told is not None
+        database.free_jobs(dead=["dead"])
+    assert database.get_job(name).state == "queued"
+
+
 @pytest.mark.parametrize(
     ("wishes", "state"),
     [

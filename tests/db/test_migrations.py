@@ -122,6 +122,18 @@ def test_data_survives_a_later_revision_and_the_way_back(
         assert database.list_candidates(search_id) == before
 
 
+def test_data_of_the_version_before_is_all_there_after_an_upgrade(url: str) -> None:
+    with Database.open(url) as database:
+        search_id = fill(database)
+        before = (database.list_designs(), database.list_candidates(search_id), database.list_searches())
+    downgrade(url, KNOWN[-2])
+    assert current_revision(url) == KNOWN[-2]
+    with Database.open(url) as database:  # as the new version is started on it
+        after = (database.list_designs(), database.list_candidates(search_id), database.list_searches())
+    assert after == before
+    assert current_revision(url) == HEAD
+
+
 def test_an_older_database_is_brought_up_to_date_when_opened(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

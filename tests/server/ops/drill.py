@@ -6,24 +6,26 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
+from sqlalchemy import select
 
 from db import Database
+from db.schema import EvaluationRow
 
 Target = str
 TARGETS: tuple[Target, ...] = ("server", "job", "worker")
@@ -39,21 +41,23 @@ LONGEST = 240.0
 
 @dataclass
 class Server:
-    """One `seis serve` on a free port."""
+    """One `seis serve` on a free port, on a SQLite file in its folder unless its settings say otherwise."""
 
     folder: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
     process: subprocess.Popen[str] = field(init=False)
     url: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SEIS_")} | {
             "SEIS_LEASE_SECONDS": "2", "SEIS_WORKERS": "2", "SEIS_FIRST_JOB": "false",
-            "SEIS_DATABASE": str(self.folder / "seis.db"), "PYTHONPATH": os.getcwd(),
+            "SEIS_DATABASE": str(self.folder / "seis.db"), "PYTHONPATH": os.getcwd(), **self.settings,
         }  # fmt: skip
         log = (self.folder / "log").open("a")
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "serve", "--port", "0"], cwd=self.folder, env=environment,
-            stderr=subprocess.PIPE, stdout=log, text=True,
+            [*self.prefix, sys.executable, "-c", PROGRAM, "serve", "--port", "0"],
+            cwd=self.folder, env=environment, stderr=subprocess.PIPE, stdout=log, text=True,
         )  # fmt: skip
         log.close()
         for line in self.process.stderr or ():
@@ -102,21 +106,24 @@ class Found:
     evaluated: frozenset[tuple[str, str]]
     states: tuple[str, ...]
     ends: Counter[str]
+    frontiers: dict[str, Any]
 
 
-def read(path: Path) -> Found:
+def read(place: Path | str) -> Found:
     """Everything that must not be lost or doubled."""
-    with Database.open(path) as database:
+    with Database.open(place) as database:
         searches = {s.model: s.id for s in database.list_searches()}
         rows = {m: database.list_candidates(i) for m, i in searches.items()}
-        with closing(sqlite3.connect(path)) as plain:
-            evaluated = plain.execute("SELECT design_hash, points FROM evaluations").fetchall()
+        with database.snapshot() as now, now._reading() as session:
+            evaluated = session.execute(select(EvaluationRow.design_hash, EvaluationRow.points)).all()
+        jobs = database.list_jobs()
         return Found(
             {m: {c.design_hash: c.status for c in r} for m, r in rows.items()},
             {m: [c.sequence_number for c in r] for m, r in rows.items()},
-            frozenset(evaluated),
-            tuple(j.state for j in database.list_jobs()),
+            frozenset((name, json.dumps(points, sort_keys=True)) for name, points in evaluated),
+            tuple(j.state for j in jobs),
             Counter(e.subject for e in database.list_events() if e.kind == "job.done"),
+            {str(j.request["model"]): j.result["frontier"] for j in jobs if j.result},
         )
 
 
@@ -225,6 +232,8 @@ def check(found: Found, reference: Found, jobs: int) -> None:
         raise AssertionError("the candidates must be those of an undisturbed run, but are not")
     if found.evaluated != reference.evaluated:
         raise AssertionError("the evaluations must be those of an undisturbed run, but are not")
+    if found.frontiers != reference.frontiers:
+        raise AssertionError("the frontiers must be those of an undisturbed run, but are not")
 
 
 def main() -> None:
