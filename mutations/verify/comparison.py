@@ -10,7 +10,19 @@ import numpy as np
 from mutations.verify.pairing import keys
 from mutations.verify.verdict import Reason
 from rooflang.lowered import LocalOp, Tensor, Unit, Use
-from rooflang.run import Field, Machine, Outcome, Reals, Step, Trial, Value, draw, empty, leaves
+from rooflang.run import (
+    ExecutionError,
+    Field,
+    Machine,
+    Outcome,
+    Reals,
+    Step,
+    Trial,
+    Value,
+    draw,
+    empty,
+    leaves,
+)
 
 Environment = dict[str, Value]
 Unequal = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -151,7 +163,11 @@ class Runner:
             (),
         )
         machine = Machine(replace(self.trial.sizes, meshes={"whole": ()}), self.machine.arithmetic)
-        return machine.execute(unit, values, self.trial.steps[0]).outputs["w"]
+        outcome = machine.execute(unit, values, self.trial.steps[0])
+        if outcome.failures:
+            wrong = outcome.failures[0]
+            raise ExecutionError(wrong.code, f"the derived weight {tensor.name} fails: {wrong.message}")
+        return outcome.outputs["w"]
 
     def step(self, number: int, step: Step) -> Outcome:
         outcome = self.machine.execute(self.side.unit, self.environment(number, step), step)
