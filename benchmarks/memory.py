@@ -5,7 +5,7 @@ Run: python -m benchmarks.memory [MODEL SIBLING DEVICE OTHER_DEVICE COUNT STRUCT
 One search of MODEL teaches; then come the same scenario with another seed and its neighbours: half the
 context, twice the devices, OTHER_DEVICE, and SIBLING, a model of the family. Each is searched on an empty
 database and on a copy of what the first one left. Structures of the conventional baseline count on both
-sides. `--write` puts the table into docs/memory.md.
+sides. `--write`, for the defaults, puts the table into docs/memory.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from db import Database
 from evaluator.frontier import front, hypervolume
 from evaluator.scenario import Scenario
 
-DEFAULTS = ("gpt-oss-120b", "gpt-oss-20b", "h100-sxm", "b200-sxm", "8", "240", "2")
+DEFAULTS = ("llama-3.1-70b", "llama-3.1-8b", "h100-sxm", "b200-sxm", "8", "120", "2")
 PAGE = Path("docs/memory.md")
 SAME = 1e-9
 
@@ -91,18 +91,17 @@ def main(
         lines.append(f"{title:<24}{found[0]:>7}{found[1]:>13}{found[2]:>7}{found[3]:>12}")
         print(lines[-1], flush=True)
     if write:
-        replaced(f"{first.model} {problem.model} {device} {other} {count} {structures} {workers}", lines)
+        replaced(lines)
 
 
-def replaced(arguments: str, lines: list[str]) -> None:
+def replaced(lines: list[str]) -> None:
     """Put the table into the page, after the command that made it, in place of its former one."""
-    before, mark, rest = PAGE.read_text(encoding="utf-8").partition(f"$ python -m benchmarks.memory {arguments}\n")
-    if not mark:
-        raise SystemExit(f"{PAGE} must hold the command with {arguments}, but does not; add it in a block")
-    after = rest[rest.index("```") :]
-    PAGE.write_text(before + mark + "\n".join(lines) + "\n" + after, encoding="utf-8")
+    before, mark, rest = PAGE.read_text(encoding="utf-8").partition("$ python -m benchmarks.memory\n")
+    PAGE.write_text(before + mark + "\n".join(lines) + "\n" + rest[rest.index("```") :], encoding="utf-8")
 
 
 if __name__ == "__main__":
     given = [a for a in sys.argv[1:] if a != "--write"]
+    if given and len(given) < len(sys.argv) - 1:
+        raise SystemExit("--write must come alone, since the page shows the defaults; leave the rest out")
     main(*(given or DEFAULTS), write="--write" in sys.argv)
