@@ -7,20 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from agent.archive import Member
-from agent.proposer import Json, Prior, Proposal, Told, View, apply_steps
+from agent.credit import Credit, worth
+from agent.proposer import Json, Prior, Proposal, Told, View, replay
+from agent.steps import Step
 from mutations.rule import Rule, Site
 
 SINGLES = 9
 """Single steps from a member that are tried, the most promising first."""
 
-COMBINED = 5
+STACKED = 8
+"""Steps at most that are done at once because each helped alone, here or on another member."""
+
+COMBINED = 4
 """Of those that helped, how many are combined in threes and twos."""
 
 TURNS = (0, 1, 2, 0, 3, 1, 0, 4, 2, 0, 5, 1)
 """Who is next among the open members, the best one first."""
-
-HOPE = 0.05
-"""Gain that a rule is credited with before it was tried; it counts like one trial."""
 
 
 @dataclass
@@ -38,11 +40,11 @@ class Plan:
 
 
 class Bottleneck:
-    """For each member, by gain: steps by the time that they can relieve, then those that helped together.
+    """For each member, by gain: what helped others at once, then steps by the time that they can relieve,
+    then those that helped together.
 
-    A step is worth the share of the time that its rule relieves at its site, times what the rule has gained
-    so far, here and by memory. State: the plans of open members, and per rule how often it was tried and what
-    it gained.
+    A step is worth the share of the time that its rule relieves at its site, times what it has gained so far,
+    here and by memory. State: the plans of open members, and the credit of rules and steps.
     """
 
     name = "bottleneck"
@@ -51,8 +53,7 @@ class Bottleneck:
         state = state or {}
         self._plans = {name: _plan_from(plan) for name, plan in state.get("plans", {}).items()}
         self._closed: dict[str, None] = dict.fromkeys(state.get("closed", []))
-        gained = state.get("gained", {})
-        self._gained: dict[str, tuple[int, float]] = {k: (n, g) for k, (n, g) in gained.items()}
+        self._credit = Credit(state.get("credit"))
 
     def ask(self, view: View, budget: int) -> Iterator[Proposal]:
         members = [m for m in view.archive.promising() if m.design_hash not in self._closed]
@@ -68,15 +69,14 @@ class Bottleneck:
 
     def _turn(self, view: View, member: Member) -> Iterator[Proposal]:
         name = member.design_hash
-        design, choices = view.design(name), view.choices(name)
+        choices = view.choices(name)
         plan = self._plans.get(name)
         if plan is None:
             plan = self._plans[name] = Plan(self._first(member, choices, view.prior))
         while True:
             while plan.groups:
                 group = plan.groups.pop(0)
-                chosen = [choices[i] for i in group]
-                proposal = apply_steps(design, chosen, name, _prediction(member, chosen))
+                proposal = _together(view, member, [choices[i] for i in group])
                 if proposal is not None:
                     if len(group) == 1:
                         plan.waiting.append(group[0])
@@ -86,32 +86,32 @@ class Bottleneck:
             if plan.combined:
                 break
             plan.combined = True
-            best = [i for i, _ in sorted(plan.helped, key=lambda pair: (-pair[1], pair[0]))][:COMBINED]
-            plan.groups = [list(g) for size in (3, 2) for g in itertools.combinations(best, size)]
+            best = [i for i, _ in sorted(plan.helped, key=lambda pair: (-pair[1], pair[0]))]
+            several = [g for size in (3, 2) for g in itertools.combinations(best[:COMBINED], size)]
+            plan.groups = [best[:STACKED], *(list(g) for g in several)] if len(best) > 1 else []
         del self._plans[name]
         self._closed[name] = None
 
     def _first(self, member: Member, choices: Sequence[tuple[Rule, Site]], prior: Prior) -> list[list[int]]:
-        """The three most promising steps at once, then the most promising ones alone."""
+        """What helped other members at once, the three most promising steps at once, and then alone."""
         scores = {i: self._score(member, rule, site, prior) for i, (rule, site) in enumerate(choices)}
         ordered = sorted((i for i in scores if scores[i] > 0), key=lambda i: (-scores[i], i))
         singles = _distinct(ordered, choices)[:SINGLES]
-        return [singles[:3], *([i] for i in singles)] if len(singles) > 2 else [[i] for i in singles]
+        proven = {i: self._credit.proven(_step(*choice)) for i, choice in enumerate(choices)}
+        helped = sorted((i for i in proven if proven[i] > 0), key=lambda i: (-proven[i], i))
+        groups = [_distinct(helped, choices)[:STACKED], singles[:3]]
+        return [*(g for g in groups if len(g) > 1), *([i] for i in singles)]
 
     def _score(self, member: Member, rule: Rule, site: Site, prior: Prior) -> float:
-        tried, gained = self._gained.get(rule.name, (0, 0.0))
-        before, then = prior(rule.name, member.binding)
-        return _relieved(member, rule, site) * (gained + then + HOPE) / (tried + before + 1)
+        gained = self._credit.of_step(_step(rule, site), prior(rule.name, member.binding))
+        return _relieved(member, rule, site) * gained
 
     def tell(self, told: Sequence[Told]) -> None:
+        self._credit.learn(told)
         for item in told:
-            steps = item.proposal.steps
-            for step in steps:
-                tried, gained = self._gained.get(step.rule, (0, 0.0))
-                self._gained[step.rule] = (tried + 1, gained + max(0.0, item.change) / len(steps))
             plan = self._plans.get(item.proposal.parent)
-            if plan is not None and len(item.proposal.positions) == 1 and item.change > 0:
-                plan.helped.append((item.proposal.positions[0], item.change))
+            if plan is not None and len(item.proposal.positions) == 1 and worth(item) > 0:
+                plan.helped.append((item.proposal.positions[0], worth(item)))
         for plan in self._plans.values():
             plan.waiting = []  # those without a result were known structures
 
@@ -119,7 +119,7 @@ class Bottleneck:
         return {
             "plans": {name: asdict(plan) for name, plan in self._plans.items()},
             "closed": list(self._closed),
-            "gained": {name: list(pair) for name, pair in self._gained.items()},
+            "credit": self._credit.state(),
         }
 
 
@@ -128,6 +128,21 @@ def _plan_from(stored: Json) -> Plan:
     return Plan(
         [list(g) for g in stored["groups"]], list(stored["waiting"]), helped, bool(stored["combined"])
     )
+
+
+def _step(rule: Rule, site: Site) -> Step:
+    return Step(rule.name, str(site))
+
+
+def _together(view: View, member: Member, wanted: Sequence[tuple[Rule, Site]]) -> Proposal | None:
+    """Those of the steps that still apply after the ones before them; None if there are none."""
+    steps = [_step(rule, site) for rule, site in wanted]
+    done, design = replay(view.design(member.design_hash), steps, view.rules)
+    if not done:
+        return None
+    made = tuple(_step(rule, site) for rule, site in done)
+    same = all(rule.same_matrix_work for rule, _ in done)
+    return Proposal(member.design_hash, made, design, _prediction(member, done), same)
 
 
 def _relieved(member: Member, rule: Rule, site: Site) -> float:

@@ -12,7 +12,8 @@ import random
 from collections.abc import Iterator, Sequence
 
 from agent.archive import Member
-from agent.proposer import Json, Proposal, Told, View, replay
+from agent.credit import Credit
+from agent.proposer import Json, Proposal, Told, View, replay, sites_of
 from agent.steps import Step
 from mutations.rule import Rule, Site
 from rooflang.design import Design
@@ -28,12 +29,15 @@ HOT, COLD = 0.3, 0.02
 COOLING = 300.0
 """Members after which the temperature has fallen by a factor of e."""
 
-HOPE = 0.05
-"""Gain that a rule is credited with before it was tried; it counts like one trial."""
+LONGEST_CROSSED = 8
+"""Steps at most that one elite takes over from another."""
+
+FLOOR = 0.0125
+"""Least weight of a rule, so that none is given up."""
 
 
 class Evolutionary:
-    """State: how many draws were made, and per rule how often it was tried and what it gained."""
+    """State: how many draws were made, and the credit of rules."""
 
     name = "evolutionary"
 
@@ -41,9 +45,7 @@ class Evolutionary:
         state = state or {}
         self._seed = seed
         self._drawn = int(state.get("drawn", 0))
-        self._gained: dict[str, tuple[int, float]] = {
-            k: (n, g) for k, (n, g) in state.get("gained", {}).items()
-        }
+        self._credit = Credit(state.get("credit"))
 
     def ask(self, view: View, budget: int) -> Iterator[Proposal]:
         members, elites = view.archive.members(), view.archive.promising()
@@ -59,19 +61,17 @@ class Evolutionary:
                 yield proposal
 
     def tell(self, told: Sequence[Told]) -> None:
-        for item in told:
-            for step in item.proposal.steps:
-                tried, gained = self._gained.get(step.rule, (0, 0.0))
-                share = max(0.0, item.change) / len(item.proposal.steps)
-                self._gained[step.rule] = (tried + 1, gained + share)
+        self._credit.learn(told)
 
     def state(self) -> Json:
-        return {"drawn": self._drawn, "gained": {name: list(pair) for name, pair in self._gained.items()}}
+        return {"drawn": self._drawn, "credit": self._credit.state()}
 
     def _mutate(self, view: View, parent: Member, rng: random.Random) -> Proposal | None:
         design = view.design(parent.design_hash)
         exact = [rule for rule in view.rules if rule.exact]
-        weights = [self._weight(rule.name, view.prior(rule.name, parent.binding)) for rule in exact]
+        weights = [
+            FLOOR + self._credit.of_rule(rule.name, view.prior(rule.name, parent.binding)) for rule in exact
+        ]
         steps = 1
         while steps < MOST_STEPS and rng.random() < MORE:
             steps += 1
@@ -91,7 +91,7 @@ class Evolutionary:
         """One rule at one site and what it makes; rules that gained are drawn more often."""
         for _ in range(6):
             rule = rng.choices(rules, weights)[0]
-            sites = rule.likely_sites(design)
+            sites = sites_of(rule, design)
             if not sites:
                 continue
             site = rng.choice(sites)
@@ -100,10 +100,6 @@ class Evolutionary:
             except RoofLangError:
                 continue
         return None
-
-    def _weight(self, name: str, prior: tuple[float, float]) -> float:
-        tried, gained = self._gained.get(name, (0, 0.0))
-        return HOPE / 4 + (gained + prior[1] + HOPE) / (tried + prior[0] + 1)
 
 
 def _parent(members: Sequence[Member], elites: Sequence[Member], rng: random.Random, heat: float) -> Member:
@@ -121,7 +117,7 @@ def _cross(view: View, parent: Member, elites: Sequence[Member], rng: random.Ran
         return None
     mate = rng.choice(mates)
     wanted = [s for s in mate.steps if s not in parent.steps and rng.random() < 0.7]
-    chosen, current = replay(view.design(parent.design_hash), wanted[:MOST_STEPS], view.rules)
+    chosen, current = replay(view.design(parent.design_hash), wanted[:LONGEST_CROSSED], view.rules)
     return _made(parent, chosen, current, f"steps of {mate.design_hash[:8]}") if chosen else None
 
 

@@ -15,6 +15,7 @@ from agent.archive import Archive
 from agent.steps import Step
 from mutations.rule import Rule, Site
 from rooflang.design import Design
+from rooflang.errors import RoofLangError
 
 Json: TypeAlias = dict[str, Any]
 
@@ -110,14 +111,20 @@ ALIKE = 0.5
 """Share of the words of two sites together that both have, from which a step may move between them."""
 
 
+def sites_of(rule: Rule, design: Design) -> Sequence[Site]:
+    """Where a rule applies to a design that no one has checked yet; nowhere if it cannot be lowered."""
+    try:
+        return rule.likely_sites(design)
+    except RoofLangError:
+        return ()
+
+
 def apply_steps(
     design: Design, choices: Sequence[tuple[Rule, Site]], parent: str, prediction: str
 ) -> Proposal | None:
     """The proposal that rules in turn make of a design; None where a later one no longer applies."""
-    from rooflang.errors import RoofLangError
-
     for number, (rule, site) in enumerate(choices):
-        if number and site not in rule.likely_sites(design):
+        if number and site not in sites_of(rule, design):
             return None
         try:
             design = rule.apply(design, site)
@@ -135,13 +142,11 @@ def replay(
     With `alike`, a step whose site the design lacks is done at the site of the same target that is most like
     it, which names of another model's sections and values need.
     """
-    from rooflang.errors import RoofLangError
-
     known = {rule.name: rule for rule in rules}
     done: list[tuple[Rule, Site]] = []
     for step in steps:
         rule = known.get(step.rule)
-        site = _site_of(step, rule.sites(design), alike) if rule else None
+        site = _site_of(step, sites_of(rule, design), alike) if rule else None
         if rule is None or site is None:
             continue
         try:
