@@ -57,7 +57,7 @@ def _unit(
         price = prices[item.work]
         memory = price.resources.get("memory", 0.0)
         if item.kernel.engine == "link":
-            room = rates[plan.works[item.work].pool].onchip_seconds
+            room = rates[plan.works[item.work].pool].prefetch_seconds
             idle = np.minimum(idle + np.maximum(price.seconds - memory, 0.0), room)
         elif plan.fetched[item.work]:
             others = [v for k, v in price.resources.items() if k not in ("memory", "host")]

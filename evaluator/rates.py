@@ -57,10 +57,19 @@ class Rates:
     @property
     def onchip_seconds(self) -> float:
         """Memory time that storage on the chip can save per micro-batch; none where it is not known."""
+        return self._memory_seconds(self.device.onchip_total_bytes)
+
+    @property
+    def prefetch_seconds(self) -> float:
+        """Memory time of what can wait on the chip for a later kernel: a bound grants all storage there, a
+        prediction the L2 cache, which alone keeps its content from kernel to kernel.
+        """
         d = self.device
-        if d.onchip_total_bytes is None or d.memory_bytes_per_second is None:
-            return 0.0
-        return d.onchip_total_bytes / d.memory_bytes_per_second
+        return self._memory_seconds(d.onchip_total_bytes if self.setting == "physical" else d.onchip_bytes)
+
+    def _memory_seconds(self, size: int | None) -> float:
+        speed = self.device.memory_bytes_per_second
+        return 0.0 if size is None or speed is None else size / speed
 
     @property
     def vector_per_second(self) -> float | None:
