@@ -33,7 +33,8 @@ def sections_swapped(lowered: Lowered) -> Iterator[tuple[str, Lowered]]:
     """A section runs before the one whose result it reads: on what the layer before left."""
     for i, segment in enumerate(lowered.segments):
         for j, (first, second) in enumerate(zip(segment.units, segment.units[1:], strict=False)):
-            if not {n for n, _ in first.outputs} & {n for n, _ in second.inputs}:
+            made = {n for n, _ in first.outputs} if first.ops else set()  # what only declares runs nothing
+            if not made & {n for n, _ in second.inputs}:
                 continue
             units = (*segment.units[:j], second, first, *segment.units[j + 2 :])
             segments: list[Segment] = list(lowered.segments)
