@@ -174,13 +174,17 @@ def test_a_shutdown_queues_the_job_again_within_ten_seconds(url: str) -> None:
         assert database.list_searches(state="running") == ()
 
 
-def test_a_fresh_database_begins_with_a_search(tmp_path: Path) -> None:
+def test_a_fresh_database_begins_with_searches(tmp_path: Path) -> None:
     place = str(tmp_path / "new.sqlite")
     with calling(database=place, first_job=True, coordinator=False) as call:
-        (job,) = call.get("/jobs")["items"]
-        assert (job["model"], job["kind"], job["state"]) == ("deepseek-v4-pro", "search", "queued")
+        later, first = call.get("/jobs")["items"]
+        assert (first["model"], first["kind"], first["state"]) == ("llama-3.1-8b", "search", "queued")
+        assert (later["model"], later["kind"], later["state"]) == ("deepseek-v4-pro", "search", "queued")
+        claimed = call.app.state.services.database.claim_job("anybody")
+        assert claimed is not None
+        assert claimed.id == first["id"]  # the small one shows something within seconds
     with calling(database=place, first_job=True, coordinator=False) as call:
-        assert len(call.get("/jobs")["items"]) == 1
+        assert len(call.get("/jobs")["items"]) == 2
 
 
 def test_the_loop_answers_while_it_computes(quiet: Caller) -> None:
