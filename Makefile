@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: help search serve test test-model test-browser lint bench gate clean
+.PHONY: help search serve test test-model test-browser lint lint-scripts bench gate clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,6 +40,9 @@ lint: $(DEV_STAMP) ## check style, types and the direction of imports
 	$(BIN)/mypy || status=1; \
 	$(BIN)/lint-imports --no-logo || status=1; \
 	exit $$status
+
+lint-scripts: ## check the types of the dashboard's scripts (needs npm)
+	@npx --yes --package typescript@5 tsc --project server/dashboard/jsconfig.json
 
 bench: $(DEV_STAMP) ## print timings
 	@$(PIP_INSTALL) --no-build-isolation --editable '.[bench]'

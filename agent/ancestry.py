@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,9 +12,14 @@ if TYPE_CHECKING:
 class Ancestry:
     """Steps between the candidates of one search."""
 
-    def __init__(self, database: db.Repository, search_id: str) -> None:
+    def __init__(
+        self, database: db.Repository, search_id: str, candidates: Mapping[str, db.Candidate] | None = None
+    ) -> None:
+        """`candidates` by their designs spare reading them, where they are at hand."""
         self._database = database
-        self.candidates = {c.design_hash: c for c in database.list_candidates(search_id)}
+        if candidates is None:
+            candidates = {c.design_hash: c for c in database.list_candidates(search_id)}
+        self.candidates = candidates
 
     def step(self, design_hash: str) -> db.Lineage | None:
         """The step that made a candidate; None for one that grew from none."""
@@ -28,10 +34,11 @@ class Ancestry:
         older = [o for o in older if 0 <= o[0] < candidate.sequence_number]
         return min(older, key=lambda o: o[:2])[2] if older else None
 
-    def path(self, design_hash: str) -> list[db.Lineage]:
-        """The steps from a design that grew from none to this one, in order."""
+    def path(self, design_hash: str, most: int | None = None) -> list[db.Lineage]:
+        """The steps from a design that grew from none to this one, in order; at most the last `most`."""
         found: list[db.Lineage] = []
-        while (step := self.step(design_hash)) is not None and len(found) < len(self.candidates):
+        most = len(self.candidates) if most is None else most
+        while len(found) < most and (step := self.step(design_hash)) is not None:
             found.append(step)
             design_hash = step.parent_hash
         return found[::-1]

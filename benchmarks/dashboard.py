@@ -1,4 +1,7 @@
-"""How fast the job page of a large search is drawn, and its weight: `python -m benchmarks.dashboard`."""
+"""How fast the job page of a large search is drawn and zoomed, and what it weighs.
+
+`python -m benchmarks.dashboard`; `python -m benchmarks.dashboard_pages` has the other pages.
+"""
 
 from __future__ import annotations
 
@@ -86,6 +89,23 @@ def measure(page: Any, address: str, points: int) -> tuple[float, float]:
     return time.perf_counter() - began, weight[0]
 
 
+ZOOM = """() => new Promise((done) => {
+  const stage = document.querySelector(".stage"), began = performance.now();
+  stage.dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));
+  requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
+})"""
+
+
+def zoomed(page: Any, times: int) -> list[float]:
+    """Milliseconds from the key until the next picture is drawn, of steps from the whole chart inwards."""
+    found = []
+    for n in range(times):
+        if n % 5 == 0:
+            page.locator(".stage").press("0")
+        found.append(float(page.evaluate(ZOOM)))
+    return found
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,11 +119,13 @@ def main() -> None:
                 address = f"{service.address}/jobs/{job}"
                 page = chrome.new_page(viewport={"width": 1440, "height": 900})
                 first, weight = measure(page, address, points)
+                zooms = zoomed(page, 4 * asked.times)
                 later = [measure(chrome.new_page(), address, points)[0] for _ in range(asked.times)]
         print(
             f"{points:,} points: first view after a start {first:.2f} s, "
             f"then {statistics.median(later):.2f} s "
-            f"(median of {asked.times}); {weight / 1e3:.0f} kB"
+            f"(median of {asked.times}); {weight / 1e3:.0f} kB; zoom step {statistics.median(zooms):.0f} ms "
+            f"(median of {len(zooms)}, most {max(zooms):.0f} ms)"
         )
 
 

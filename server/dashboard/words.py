@@ -128,6 +128,15 @@ def sizes(configuration: Any) -> str:
     return ", ".join(parts) or "one device"
 
 
+def chosen(text: str) -> str:
+    """Sizes as other parts write them, `tp=8 replicas=2`, in the words of `sizes`."""
+    pairs = (part.split("=") for part in text.split())
+    try:
+        return sizes({name: int(value) for name, value in pairs})
+    except ValueError:
+        return text
+
+
 def plain(summary: str, model: str = "") -> str:
     """A summary without the model's name before it."""
     return summary.removeprefix(f"{model}: ") if model else summary
@@ -135,5 +144,5 @@ def plain(summary: str, model: str = "") -> str:
 
 FILTERS = {
     "number": number, "count": count, "short": short, "size": size, "percent": percent, "seconds": seconds,
-    "iso": iso, "stamp": stamp, "ago": ago, "sizes": sizes, "plain": plain,
+    "iso": iso, "stamp": stamp, "ago": ago, "sizes": sizes, "chosen": chosen, "plain": plain,
 }  # fmt: skip

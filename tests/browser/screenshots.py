@@ -12,10 +12,15 @@ import time
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tests.browser.service import browser, running
 
 JOB = {"model": "gpt-oss-120b", "device": "b300-sxm", "count": 16, "budget": {"structures": 60}}
+PASTED = (
+    "model,hw,num_gpus,conc,isl,osl,tput_per_gpu,median_ttft\n"
+    "gpt-oss-120b,h200-sxm,8,256,8192,1024,21600,0.8\ngpt-oss-120b,h200-sxm,8,64,8192,1024,12400,0.4\n"
+)
 RUN = "model=gpt-oss-120b&device=h200-sxm&count=8&throughput=2400&batch=256&context=8192"
 
 
@@ -43,10 +48,11 @@ def pages(address: str) -> dict[str, str]:
         "overview": "/", "jobs": "/jobs", "job": f"/jobs/{job}", "new": "/new",
         "new-wrong": "/new?count=many", "discoveries": "/discoveries",
         "none": "/discoveries?text=nothing+such",
-        "compare": "/compare", "gap": f"/gap?{RUN}", "models": "/models", "model": "/models/gpt-oss-120b",
+        "compare": "/compare", "gap": f"/gap?{RUN}",
+        "gap-pasted": f"/gap?paste={quote(PASTED)}", "models": "/models", "model": "/models/gpt-oss-120b",
         "devices": "/devices", "device": "/devices/b300-sxm", "schedules": "/schedules",
         "reports": "/reports", "validation": "/validation", "settings": "/settings",
-        "missing": "/jobs/" + "0" * 32,
+        "missing": "/jobs/" + "0" * 32, "login": "/login?ended=true",
     }  # fmt: skip
     if found:
         named |= {

@@ -8,12 +8,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from agent.ancestry import Ancestry
 from agent.versions import evaluator_version
-from mutations.registry import rules
 from server.dashboard.desk import AtDesk, Desk
 from server.dashboard.differences import side_by_side
 from server.dashboard.frontiers import overview
+from server.dashboard.lineage import lineage
 from server.dashboard.render import page, wants_json
 from server.dashboard.work.evidence import evidence
 from server.dashboard.work.replays import again
@@ -120,29 +119,6 @@ def _stored(at: Desk, search_id: str, structure: str) -> dict[str, Any]:
             "gain": candidate.gain, "proposer": candidate.proposer, "round": candidate.round_number,
         },
         "certificate": certificate,
-        "lineage": _lineage(at, search.id, name),
+        "lineage": lineage(base, search.id, name, history.designs),
         "chart": overview(base, search, history),
     }  # fmt: skip
-
-
-def _lineage(at: Desk, search_id: str, name: str) -> dict[str, Any]:
-    """The steps from a conventional design, and the first designs that were made of this one."""
-    base = at.database
-    known = {r.name: r.documentation for r in rules()}
-    steps = []
-    for step in Ancestry(base, search_id).path(name):
-        parts = step.parameters.get("steps", ())
-        steps.append(
-            {
-                "parent": step.parent_hash, "child": step.child_hash, "rule": step.rule,
-                "parent_summary": base.get_design(step.parent_hash).summary,
-                "prediction": step.parameters.get("prediction", ""),
-                "changes": [
-                    {"rule": p["rule"], "site": p["site"],
-                     "rewrites": known[p["rule"]].rewrites if p["rule"] in known else ""}
-                    for p in parts
-                ],
-            }
-        )  # fmt: skip
-    children = [{"structure": c.child_hash, "rule": c.rule} for c in base.children(name)]
-    return {"steps": steps, "children": children[:12], "more_children": max(0, len(children) - 12)}

@@ -16,6 +16,8 @@ import { around, exact, share, tell, ticks, value } from "./scale.js";
  */
 /** @typedef {{series: Series, index: number, px: number, py: number}} Hit */
 
+/** How far beyond the best speed that was found a bound is shown at first. */
+const REACH = 3;
 const SIDE = { left: 62, right: 18, top: 16, bottom: 46 };
 
 /** The plot inside of a figure. */
@@ -115,8 +117,14 @@ export class Plot {
       const shown = this.visible();
       const firm = shown.filter((s) => s.kind !== "cloud" && s.x.length);
       const xs = [], ys = [];
+      const most = Math.max(0, ...firm.filter((s) => s.kind !== "line").map((s) => Array.from(s.x).reduce((a, b) => Math.max(a, b), 0)));
       for (const s of firm.length ? firm : shown) {
-        for (let i = 0; i < s.x.length; i++) { xs.push(s.x[i]); ys.push(s.y[i]); }
+        for (let i = 0; i < s.x.length; i++) {
+          // A bound that reaches far beyond everything found would press the rest together.
+          if (s.kind === "line" && most && s.x[i] > REACH * most) continue;
+          xs.push(s.x[i]);
+          ys.push(s.y[i]);
+        }
       }
       this.full = { x: around(xs, this.log.x, 0.04), y: around(ys, this.log.y, 0.06) };
     }
@@ -283,6 +291,7 @@ export class Plot {
   /** Names at the left ends of lines, kept apart. @param {CanvasPen|SvgPen} pen @param {Series[]} shown */
   labels(pen, shown) {
     const b = this.box;
+    if (b.w < 420) return; // the legend above says it
     const found = shown.filter((s) => s.end && s.x.length).map((s) => ({ s, y: this.path(s)[0][1] - 9 }));
     found.sort((p, q) => p.y - q.y);
     let last = -Infinity;
