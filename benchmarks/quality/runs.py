@@ -30,7 +30,7 @@ from mutations.rule import Rule
 
 ROUND = Budget().round_size
 POPULATION = 24
-"""Of NSGA-II: the places of a round, which gave it more than 50, Optuna's own, in budgets of hundreds."""
+"""Of NSGA-II: the places of a round, so that a round is a generation; Optuna's own is 50."""
 
 METHODS: dict[str, Callable[[], Sequence[Factory]]] = {
     "mix": lambda: STANDARD,
