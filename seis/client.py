@@ -149,6 +149,10 @@ class Client:
         """Submit the same again."""
         return Job.read(self.post(f"/jobs/{job_id}/clone"))
 
+    def export(self, job_id: str) -> Json:
+        """A job that is over, with everything that it found, as one document."""
+        return self.get(f"/jobs/{job_id}/export")
+
     def prioritise(self, job_id: str, priority: int) -> Job:
         """Move a job in the queue."""
         return Job.read(self.request("PUT", f"/jobs/{job_id}/priority", {"priority": priority}))
@@ -210,6 +214,46 @@ class Client:
         """Whether two designs, each `{"design": hash}` or `{"text": ...}`, compute the same."""
         return self.post("/verifications", {"reference": reference, "candidate": candidate, "seed": seed})
 
+    def lineage(self, design_hash: str) -> Json:
+        """The steps that led to a design."""
+        return self.get(f"/lineage/{design_hash}")
+
+    def schedule(self, **request: Any) -> Json:
+        """Make a schedule: the fields of `POST /schedules`."""
+        return self.post("/schedules", request)
+
+    def schedules(self) -> Iterator[Json]:
+        """Every schedule with its next fire."""
+        return self.pages("/schedules")
+
+    def fire(self, schedule_id: str) -> Json:
+        """Begin a run of a schedule now."""
+        return self.post(f"/schedules/{schedule_id}/fire")
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Remove a schedule that has no run under way."""
+        self.request("DELETE", f"/schedules/{schedule_id}")
+
+    def runs(self) -> Iterator[Json]:
+        """Runs of schedules, newest first."""
+        return self.pages("/runs")
+
+    def cancel_run(self, run_id: str) -> Json:
+        """End a run and its jobs."""
+        return self.post(f"/runs/{run_id}/cancel")
+
+    def report(self, run_id: str) -> Json:
+        """The morning report of a run."""
+        return self.get(f"/reports/{run_id}")
+
+    def note(self, **content: Any) -> Json:
+        """Keep a note: the fields of `POST /notes`."""
+        return self.post("/notes", content)
+
+    def notes(self) -> Iterator[Json]:
+        """Notes, newest first."""
+        return self.pages("/notes")
+
     def get(self, path: str, **parameters: Any) -> Json:
         """One resource."""
         found: Json = self.request("GET", path, parameters=parameters)
@@ -254,7 +298,7 @@ class Client:
                 continue
             if answer.status_code >= 400:
                 raise refused(answer)
-            return answer.json()
+            return answer.json() if answer.content else None
         raise ServiceError("a server must answer, but did not")
 
     def _stream(self, job_id: str, after: int, seconds: float) -> Iterator[Event]:

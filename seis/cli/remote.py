@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsons
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,6 +87,46 @@ def jobs(
 
         rows = [(j.id[:12], j.state, j.model, f"{j.count} x {j.device}", _gain(j)) for j in found]
         console().print(table(("job", "state", "model", "devices", "best gain"), rows, "llllr"))
+
+
+class Action(StrEnum):
+    """What can be done to a job."""
+
+    show = "show"
+    pause = "pause"
+    resume = "resume"
+    cancel = "cancel"
+    clone = "clone"
+    export = "export"
+
+
+@app.command()
+def job(
+    name: Annotated[str, typer.Argument(help="A job's identifier, or its beginning.")],
+    action: Annotated[
+        Action, typer.Argument(help="What to do; `export` prints all of its result as JSON.")
+    ] = Action.show,
+    json: Json = False,
+) -> None:
+    """Show, pause, resume, cancel, clone or export a job of the service."""
+    with _client() as client:
+        known = [j.id for j in client.jobs() if j.id.startswith(name)]
+        if len(known) != 1:
+            raise UsageError(
+                f"a job must be named by its beginning, but {len(known)} begin with {name!r}; list the jobs"
+            )
+        if action is Action.export:
+            _show(client.export(known[0]), True)
+            return
+        does = {
+            Action.show: client.job, Action.pause: client.pause, Action.resume: client.resume,
+            Action.cancel: client.cancel, Action.clone: client.clone,
+        }  # fmt: skip
+        found = does[action](known[0])
+        if json:
+            _show(_job(found), True)
+        else:
+            _print_job(found)
 
 
 @app.command()

@@ -15,6 +15,7 @@ import pytest
 from seis.cli.main import run
 from seis.client import Client, ServiceError
 from server.examples import placed
+from server.schedules.request import EXAMPLE
 from tests.server.conftest import SMALL
 from tests.server.test_jobs import start, stop
 
@@ -52,6 +53,13 @@ def test_a_search_is_submitted_followed_and_read_from_the_command_line(address: 
     ]
     code, out, _ = ask("jobs", *server)
     assert job["id"][:12] in out
+    code, out, _ = ask(*server, "job", job["id"][:12], "export")
+    assert json.loads(out)["result"] == job["result"]
+    code, out, _ = ask(*server, "job", job["id"][:12], "clone", "--json")
+    clone = json.loads(out)["id"]
+    assert json.loads(ask(*server, "job", clone, "cancel", "--json")[1])["id"] == clone
+    code, _, err = ask(*server, "job", "zz")
+    assert (code, err.count("\n")) == (2, 1)
     code, out, err = ask(*server, "explain", "--search", job["search"])
     if job["result"]["best"] is None:
         assert "must have a discovery" in err
@@ -76,6 +84,19 @@ def test_the_client_reads_all_pages_and_stores_what_it_is_given(address: str) ->
         assert client.wait(job.id).state == "cancelled"
         assert list(client.follow(job.id, after=2**40)) == []
         assert job.id in {j.id for j in client.jobs("cancelled")}
+
+
+def test_a_week_of_nights_over_several_models_from_the_client(address: str) -> None:
+    plan = {**EXAMPLE, "name": "from the client", "enabled": False}
+    with Client(address) as client:
+        made = client.schedule(**plan)
+        assert made["id"] in {s["id"] for s in client.schedules()}
+        assert [j["model"] for j in made["jobs"]] == plan["models"]
+        assert list(client.runs()) == []
+        client.remove_schedule(made["id"])
+        assert made["id"] not in {s["id"] for s in client.schedules()}
+        note = client.note(text="heads first")
+        assert note["id"] in {n["id"] for n in client.notes()}
 
 
 def test_refusals_are_one_sentence(address: str) -> None:
