@@ -78,7 +78,10 @@ def milliseconds(
 
 def told(what: str, found: list[float]) -> None:
     """Print a median."""
-    print(f"{what}: {statistics.median(found):.0f} ms (median of {len(found)}, most {max(found):.0f} ms)")
+    print(
+        f"{what}: {statistics.median(found):.0f} ms (median of {len(found)}, most {max(found):.0f} ms)",
+        flush=True,
+    )
 
 
 def overview(folder: Path, designs: int, times: int) -> None:
@@ -127,13 +130,12 @@ def main() -> None:
     parser.add_argument("--lineage", type=int, default=5_000)
     parser.add_argument("--times", type=int, default=20)
     asked = parser.parse_args()
-    for part in (
-        lambda f: overview(f, asked.designs, asked.times),
-        lambda f: ancestors(f, asked.lineage, asked.times),
-        lambda f: slider(f, 2 * asked.times),
-    ):
-        with tempfile.TemporaryDirectory() as folder:
-            part(Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        overview(Path(folder), asked.designs, asked.times)
+    with tempfile.TemporaryDirectory() as folder:
+        ancestors(Path(folder), asked.lineage, asked.times)
+    with tempfile.TemporaryDirectory() as folder:
+        slider(Path(folder), 2 * asked.times)
 
 
 if __name__ == "__main__":
