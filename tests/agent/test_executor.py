@@ -169,6 +169,22 @@ def test_a_redis_that_is_killed_loses_no_work(tmp_path: Path, keep: bool) -> Non
         server.close()
 
 
+def noted(context: str, item: int) -> int:
+    with Path(context).open("a") as file:
+        file.write(f"{item}\n")
+    time.sleep(1.5)
+    return item
+
+
+@pytest.mark.redis
+def test_a_chunk_that_takes_longer_than_the_heartbeat_is_done_once(
+    queue: tuple[str, str], tmp_path: Path
+) -> None:
+    with DramatiqExecutor(*queue, chunk=1) as pool:
+        assert pool.map(noted, str(tmp_path / "runs"), range(2)) == [0, 1]
+    assert sorted((tmp_path / "runs").read_text().split()) == ["0", "1"]
+
+
 @pytest.mark.redis
 def test_nothing_stays_in_the_queue(queue: tuple[str, str]) -> None:
     url, prefix = queue
