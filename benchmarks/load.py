@@ -74,10 +74,10 @@ def paths(url: str, searches: list[str], names: list[str]) -> list[str]:
     deep("/designs?model=model-7", 10)
     deep("/discoveries?min_gain=0.05", 10)
     deep("/frontiers", 4)
-    found += [f"/api/v1/discoveries?search={s}" for s in chance.sample(searches, 4)]
-    found += [f"/api/v1/designs/{n}" for n in chance.sample(names, 30)]
-    found += [f"/api/v1/evaluations?design={n}" for n in chance.sample(names, 10)]
-    found += [f"/api/v1/lineage/{n}" for n in chance.sample(names, 10)]
+    found += [f"/api/v1/discoveries?search={s}" for s in chance.choices(searches, k=4)]
+    found += [f"/api/v1/designs/{n}" for n in chance.choices(names, k=30)]
+    found += [f"/api/v1/evaluations?design={n}" for n in chance.choices(names, k=10)]
+    found += [f"/api/v1/lineage/{n}" for n in chance.choices(names, k=10)]
     found += ["/api/v1/jobs", "/api/v1/models", "/api/v1/rules", "/api/v1/health/ready"] * 3
     return found
 
@@ -93,7 +93,7 @@ def reads(designs: int, rate: float, seconds: int, windows: int) -> None:
         searches, names = fill(place, designs)
         took, size = time.monotonic() - began, place.stat().st_size / 1e6
         print(f"stored {designs} designs in {took:.0f} s, {size:.0f} MB", flush=True)
-        with serving(place) as (url, _, _):
+        with serving(place) as (url, process, _):
             asked = paths(url, searches, names)
             for path in asked:  # each once, so that a wrong path does not pass as a quick one
                 httpx.get(url + path, timeout=60).raise_for_status()
@@ -102,6 +102,7 @@ def reads(designs: int, rate: float, seconds: int, windows: int) -> None:
             environment["DELAY"] = str(1000 * CONNECTIONS / rate)
             script = str(Path(__file__).with_suffix(".lua"))
             for _ in range(windows):
+                used = cpu(process.pid)
                 said = subprocess.run(
                     [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script, url],
                     env=environment, capture_output=True, text=True, check=True,
@@ -109,9 +110,11 @@ def reads(designs: int, rate: float, seconds: int, windows: int) -> None:
                 (line,) = (x for x in said.splitlines() if x.startswith("RESULT"))
                 requests, micros, errors, *waits = map(float, line.split()[1:])
                 p50, p95, p99, most = (w / 1e3 for w in waits)
+                each = (cpu(process.pid) - used) / requests * 1e3
                 print(
                     f"{requests / micros * 1e6:.0f} requests/s for {micros / 1e6:.0f} s: p50 {p50:.1f} ms, "
-                    f"p95 {p95:.1f}, p99 {p99:.1f}, most {most:.1f}; {errors:.0f} errors; {load()}",
+                    f"p95 {p95:.1f}, p99 {p99:.1f}, most {most:.1f}; {errors:.0f} errors; "
+                    f"{each:.1f} ms CPU each; {load()}",
                     flush=True,
                 )
 
