@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from db import utc_now
 from server.api.jobs import shown as job_json
 from server.dashboard.desk import AtDesk, Desk
-from server.dashboard.found import discoveries
+from server.dashboard.found import latest
 from server.dashboard.render import page
 from server.schedules.routes import shown as schedule_json
 
@@ -34,8 +34,7 @@ def _data(at: Desk) -> dict[str, Any]:
     return {
         "jobs": running,
         "ended": [job_json(j) for j in ended],
-        "discoveries": discoveries(base, sort="new", min_gain=0.0005, limit=8).rows,
-        "best": discoveries(base, limit=1).rows,
+        "discoveries": latest(base, 0.0005, 8),
         "schedules": coming[:5],
         "counts": base.count_jobs(),
         "searches": len(base.list_searches(limit=1)),
