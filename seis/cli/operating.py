@@ -21,7 +21,10 @@ from evaluator.scenario import Scenario
 from evaluator.sweep import concrete
 from mutations.anatomy import kinds
 from mutations.start import starting_designs
+from rooflang.check import check
 from rooflang.design import Design
+from rooflang.errors import DesignError
+from rooflang.lower import lower
 from seis.cli.asked import DEGREES, Asked
 from seis.cli.defaults import choose
 from seis.cli.options import COUNT, DEVICE, DEVICES, DRAFTED, between
@@ -159,6 +162,8 @@ def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
     problem = undivided(placed)
     if problem:
         raise UsageError(f"parallelism must divide the model's sizes, but cannot divide {problem}; change it")
+    if source.origin == "file":
+        _well_formed(placed)
     each = sum(prod(size for _, size in mesh.axes) for mesh in placed.placement.meshes)
     count = asked.count or each * (asked.replicas or 1)
     replicas = asked.replicas or count // each
@@ -169,6 +174,13 @@ def _as_written(source: Source, asked: Asked, scenario: Scenario) -> Operating:
         )
     batch = asked.batch or asked.sequences * count
     return _at(placed, devices, count, replicas, batch, sizes, microbatches, scenario, asked)
+
+
+def _well_formed(design: Design) -> None:
+    """Raises DesignError with the first rule of the language that a written design breaks."""
+    for problem in check(lower(design), numbers=False):
+        hint = f"; {problem.hint}" if problem.hint else ""
+        raise DesignError(f"{problem.message}{hint}", problem.where)
 
 
 def _at(

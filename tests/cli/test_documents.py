@@ -259,6 +259,14 @@ def test_a_structure_is_named_by_its_title(seis: Seis, tmp_path: Path) -> None:
     assert "leave it out" in seis("evaluate", str(path), "--structure", "TP", "--json").error["message"]
 
 
+def test_a_line_that_names_nothing_is_refused(seis: Seis, tmp_path: Path) -> None:
+    path = tmp_path / "stray.roof"
+    text = print_design(starting_designs(load_model("llama-3.1-8b"))[0])
+    path.write_text(text.replace("schedule {", "schedule {\n  stream nowhere"), encoding="utf-8")
+    error = seis("evaluate", str(path), "--device", "h100", "--json").error
+    assert "'nowhere' is none (known: attention" in error["message"]
+
+
 def test_a_pool_may_run_on_devices_of_another_kind(seis: Seis, tmp_path: Path) -> None:
     """Throughput then counts devices by their price, in those of the first pool."""
     base = next(
