@@ -165,3 +165,18 @@ def test_what_was_pasted_is_shown_and_its_columns_can_be_chosen(client: TestClie
     page = client.get("/gap", params=chosen, headers=HTML).text
     assert '<option value="mystery:throughput" selected>' in page
     assert 'name="throughput" value="2400"' in page
+
+
+def test_a_language_model_is_asked_for_in_the_form(client: TestClient) -> None:
+    """Without one in the settings the form says what to set; what it may spend is said before submitting."""
+    assert "SEIS_LLM_MODEL" in client.get("/new").text
+    asked = {"model": "llama-3.1-8b", "device": "h100-sxm", "count": "8", "proposers": "llm", "dollars": "2"}
+    said = client.post("/new/check", data=asked).json()
+    assert said["errors"] == {}
+    assert "at most $2 and 200000 tokens" in said["estimate"]["text"]
+    wrong = client.post("/new/check", data={**asked, "tokens": "many"}).json()
+    assert "tokens" in wrong["errors"]
+    assert client.post("/new", data=asked, follow_redirects=False).status_code == 303
+    (job,) = client.get("/jobs?format=json").json()["jobs"]
+    assert job["request"]["proposers"] == ["llm"]
+    assert job["request"]["budget"]["dollars"] == 2

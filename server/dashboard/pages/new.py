@@ -26,18 +26,20 @@ from server.problems import refusal_of
 
 router = APIRouter()
 
+RULES, LLM = "rules", "llm"
 DEFAULTS = {
     "source": "model", "model": MODEL, "text": "", "config": "", "name": "", "device": "b300-sxm",
     "count": "64", "context_tokens": "8192", "structures": "100", "minutes": "", "setting": "achievable",
     "clock": "overlapped", "kv": "served", "min_user": "", "min_gpu": "", "max_dollars": "",
-    "seed": "0", "priority": "0",
+    "seed": "0", "priority": "0", "proposers": RULES, "tokens": "200000", "dollars": "",
 }  # fmt: skip
 NUMBERS = {
     "count": ("Devices", int, 1, 65_536), "context_tokens": ("Context", int, 1, 16_777_216),
     "structures": ("Structures", int, 1, 1_000_000), "minutes": ("Minutes", float, 0, 525_600),
     "min_user": ("Tokens/s/user", float, 0, 1e9), "min_gpu": ("Tokens/s/GPU", float, 0, 1e12),
     "max_dollars": ("Dollars", float, 0, 1e12), "seed": ("Seed", int, 0, 2**31 - 1),
-    "priority": ("Priority", int, -1000, 1000),
+    "priority": ("Priority", int, -1000, 1000), "tokens": ("Tokens", int, 0, 10**12),
+    "dollars": ("Dollars of the model", float, 0, 1e9),
 }  # fmt: skip
 
 
@@ -85,6 +87,7 @@ async def _form(
     data = {
         "values": values, "errors": wrong, "estimate": said, "models": list(model_names()),
         "devices": sorted((*device_names(), *system_names())),
+        "language_model": at.services.settings.llm_model,
     }  # fmt: skip
     if wants_json(request) and status != 200:
         data = {"errors": wrong}
@@ -129,8 +132,10 @@ def read(values: dict[str, str]) -> tuple[JobRequest | None, dict[str, str]]:
         "clock": values["clock"], "kv": values["kv"], "seed": numbers["seed"],
         "priority": numbers["priority"],
         "constraints": {k: float(v) for k, v in limits.items() if v is not None},
+        "proposers": [LLM] if values["proposers"] == LLM else None,
         "budget": {"structures": numbers["structures"],
-                   "seconds": None if minutes is None else 60.0 * minutes},
+                   "seconds": None if minutes is None else 60.0 * minutes,
+                   "tokens": numbers["tokens"], "dollars": numbers.get("dollars")},
     }  # fmt: skip
     try:
         return JobRequest.model_validate(body), {}
@@ -189,7 +194,7 @@ def estimate(database: Database, values: dict[str, str]) -> dict[str, Any]:
         return {
             "seconds": None, "waiting": waiting,
             "text": "No search has run here yet, so there is no pace to go by; the job shows its estimate "
-            "after its first round.",
+            f"after its first round. {_money(values)}",
         }  # fmt: skip
     pace = sorted(known)[len(known) // 2]
     found = structures * pace
@@ -200,5 +205,14 @@ def estimate(database: Database, values: dict[str, str]) -> dict[str, Any]:
     before = f"; {waiting} job{'s' if waiting > 1 else ''} before it" if waiting else ""
     return {
         "seconds": found, "waiting": waiting,
-        "text": f"About {seconds(found)} by the pace {of} ({seconds(pace)} a structure){before}.",
+        "text": f"About {seconds(found)} by the pace {of} ({seconds(pace)} a structure){before}. "
+        f"{_money(values)}",
     }  # fmt: skip
+
+
+def _money(values: dict[str, str]) -> str:
+    """What a language model may cost, in words; rules cost nothing."""
+    if values["proposers"] != LLM:
+        return "It asks no language model and costs nothing."
+    dollars = f"${values['dollars']} and " if values["dollars"] else ""
+    return f"Its language model is given at most {dollars}{values['tokens']} tokens."
