@@ -127,21 +127,19 @@ class _Worker:
         return answers
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._stopped:
-            raise WorkerError("an executor must be open to be used, but it was closed; make a new one")
         for _ in range(STARTS):
-            if self._process is not None or self._start():
-                break
-        if self._process is None:
-            raise WorkerError(
-                "a worker must be able to start, but it ended at once; see its message, or use 1 worker"
-            )
-        return self._process
+            if self._stopped:
+                raise WorkerError("an executor must be open to be used, but it was closed; make a new one")
+            if (process := self._process) is not None or (process := self._start()) is not None:
+                return process
+        raise WorkerError(
+            "a worker must be able to start, but it ended at once; see its message, or use 1 worker"
+        )
 
-    def _start(self) -> bool:
-        """Whether a new process came up."""
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """A new process, if it came up and nobody stopped the worker meanwhile."""
         path = os.pathsep.join(p or os.getcwd() for p in sys.path)
-        self._process = subprocess.Popen(
+        process = self._process = subprocess.Popen(
             [sys.executable, "-m", "agent.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -149,11 +147,14 @@ class _Worker:
             start_new_session=True,  # Ctrl-C in the terminal is for the search alone
         )
         try:
-            receive(self._process.stdout)
-        except (EOFError, OSError):
+            receive(process.stdout)
+        except (EOFError, OSError, ValueError):
             self._end()
-            return False
-        return True
+            return None
+        if self._stopped:  # after the process was made: whoever stopped the worker may not have seen it
+            self._end()
+            return None
+        return process
 
     def stop(self) -> None:
         self._stopped = True

@@ -44,7 +44,7 @@ def bases() -> dict[str, tuple[Design, ...]]:
 
 def sources(r: Rule, base: Design) -> list[Design]:
     """Designs that the rule has sites in: the base, or what its inverse makes of it."""
-    if r.sites(base) or r.inverse in (None, r.name):
+    if r.likely_sites(base) or r.inverse in (None, r.name):
         return [base]
     other = rule(r.inverse or "")
     return [other.apply(base, s) for s in other.sites(base)[:2]]
@@ -62,8 +62,13 @@ def test_results_type_lower_and_return(name: str, model: str) -> None:
     for base in bases()[model]:
         for source in sources(r, base):
             before = design_hash(source)
-            for site in some(r.sites(source)):
-                result = r.apply(source, site)
+            for site in some(r.likely_sites(source)):
+                try:
+                    result = r.apply(source, site)
+                except RuleError:
+                    if r.untried is None:
+                        raise
+                    continue
                 type_program(result.program)
                 lower(result)
                 assert design_hash(result) != before, site
@@ -80,8 +85,11 @@ def across_kernels(design: Design, site: Site) -> bool:
 
 def returns(inverse: Rule, result: Design, source: Design, before: str) -> bool:
     """Whether some site of the inverse gives the source back, lines in any order."""
-    for back in inverse.sites(result):
-        found = inverse.apply(result, back)
+    for back in inverse.likely_sites(result):
+        try:
+            found = inverse.apply(result, back)
+        except RuleError:
+            continue
         if found.program == source.program and alike(found) != alike(source):
             continue
         if design_hash(found) == before:
