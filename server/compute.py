@@ -34,8 +34,9 @@ class Compute:
         self._idle: queue.SimpleQueue[ProcessExecutor] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(processes + waiting, thread_name_prefix="seis-compute")
         self._closed = False
+        self._workers: set[ProcessExecutor] = set()
         for _ in range(processes):
-            self._idle.put(ProcessExecutor(1, chunk=1))
+            self._idle.put(self._worker())
 
     async def run(self, function: Callable[[Any], Any], argument: Any) -> Any:
         """`function(argument)` in another process. Raises Refusal: the function's, timed_out, overloaded."""
@@ -56,7 +57,8 @@ class Compute:
             try:
                 (answer,) = worker.map(call, None, [(function, argument)])
             except WorkerError:
-                worker = ProcessExecutor(1, chunk=1)
+                self._workers.discard(worker)
+                worker = self._worker()
                 raise self._late() from None
             finally:
                 late.cancel()
@@ -72,14 +74,18 @@ class Compute:
         return answer
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes, also those at work."""
         self._closed = True
-        while True:
-            try:
-                self._idle.get_nowait().close()
-            except queue.Empty:
-                break
+        for worker in tuple(self._workers):
+            worker.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _worker(self) -> ProcessExecutor:
+        made = ProcessExecutor(1, chunk=1)
+        self._workers.add(made)
+        if self._closed:  # by another thread, which may not have seen this one
+            made.close()
+        return made
 
     def _late(self) -> Refusal:
         return Refusal(
