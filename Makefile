@@ -24,7 +24,7 @@ serve: $(RUN_STAMP) ## run the service at http://127.0.0.1:8000 (ARGS="..." pass
 	@exec $(BIN)/seis serve $(ARGS)
 
 test: $(DEV_STAMP) ## run the tests
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-browser: $(DEV_STAMP) ## run the tests that need a browser (Chromium of the system)
 	@$(BIN)/python -m pytest -m browser tests/browser $(ARGS)

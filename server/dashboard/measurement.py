@@ -66,7 +66,10 @@ def rows(text: str) -> list[dict[str, str]]:
         mark = next((m for m in "\t,;" if len(lines) > 1 and m in lines[0] and m in lines[1]), "")
         if mark:
             read = csv.DictReader(io.StringIO("\n".join(lines)), delimiter=mark, restkey="more")
-            found = [dict(r) for r, _ in zip(read, range(MOST_ROWS), strict=False)]
+            try:
+                found = [dict(r) for r, _ in zip(read, range(MOST_ROWS), strict=False)]
+            except csv.Error:  # a cell beyond all measure
+                return []
         else:
             parts = (re.split(r"\s*[=:]\s+|\s*[=:]|\t", line.strip(), maxsplit=1) for line in lines)
             found = [{p[0]: p[1] for p in parts if len(p) == 2}]
@@ -140,11 +143,11 @@ def _throughput(n: dict[str, float], found: Understood) -> None:
 def _json(text: str) -> list[Any] | None:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         lines = [line for line in text.splitlines() if line.strip()]
         try:
             found = [json.loads(line) for line in lines[:MOST_ROWS]] if lines[0].lstrip()[:1] == "{" else None
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, RecursionError):
             return None
     if isinstance(found, dict):
         for inner in found.values():

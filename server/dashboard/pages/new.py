@@ -116,7 +116,7 @@ def read(values: dict[str, str]) -> tuple[JobRequest | None, dict[str, str]]:
     source: dict[str, Any] = {}
     try:
         _named(values, source, wrong)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         wrong["config"] = f"The config.json must be JSON: {error}."
     if wrong:
         return None, wrong

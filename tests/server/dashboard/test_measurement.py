@@ -77,3 +77,10 @@ def test_every_row_of_a_table_can_be_chosen_and_every_column_meant_otherwise() -
 )
 def test_what_is_no_measurement_is_none(text: str) -> None:
     assert rows(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 50_000, "a,b\n" + '"' + "x" * 200_000 + '",1', "[1, 2]", "\0,\0\n\0,\0"]
+)
+def test_what_is_no_measurement_is_understood_as_nothing(text: str) -> None:
+    assert all(not understand(row, {}).values for row in rows(text))
