@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
@@ -44,7 +45,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         openapi_url="/api/v1/openapi.json", separate_input_output_schemas=False, redirect_slashes=False,
     )  # fmt: skip
     app.state.settings = settings
-    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    app.openapi = _document  # type: ignore[method-assign]
     app.router.routes.extend(_routes())
     errors.install(app)
     app.add_middleware(Idempotency, state=app.state)
@@ -61,3 +62,8 @@ def _routes() -> tuple[BaseRoute, ...]:
     for part in (router(), pages, sign_in, dashboard):
         every.include_router(part)
     return tuple(every.routes)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return document(_routes())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
 
 from server.examples import filled
 from server.problems import MEDIA_TYPE
@@ -20,18 +21,17 @@ changes has an `ETag`. Every refusal is a problem document (RFC 9457) with a sta
 _METHODS = ("get", "post", "put", "delete", "patch")
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """The document, made once."""
-    if app.openapi_schema is None:
-        made = get_openapi(title="SEIS", version="1", description=ABOUT, routes=app.routes)
-        for path in made["paths"].values():
-            for method in _METHODS:
-                if method in path:
-                    _operation(path[method], method)
-        for name in ("HTTPValidationError", "ValidationError"):
-            made["components"]["schemas"].pop(name, None)
-        app.openapi_schema = filled(made)
-    return app.openapi_schema
+def document(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """The document of all routes."""
+    made = get_openapi(title="SEIS", version="1", description=ABOUT, routes=routes)
+    for path in made["paths"].values():
+        for method in _METHODS:
+            if method in path:
+                _operation(path[method], method)
+    for name in ("HTTPValidationError", "ValidationError"):
+        made["components"]["schemas"].pop(name, None)
+    found: dict[str, Any] = filled(made)
+    return found
 
 
 def _operation(operation: dict[str, Any], method: str) -> None:
